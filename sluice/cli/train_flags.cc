@@ -81,7 +81,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Data", "--labels", &o.labels, "", "Extension of the class number in a sample"},
       {"Data", "--channels", &o.channels, "", "3: colour, 1: grey"},
       {"Data", "--shuffle", &o.shuffle, "samples", "Shuffle buffers of all processes together"},
-      {"Data", "--streams", &o.streams, "", "Streams that an epoch is dealt to, a multiple of the replicas; the order depends on it"},
+      {"Data", "--streams", &o.streams, "", "Streams that an epoch is dealt to, a multiple of the replicas (64: or the next one); the order depends on it"},
       {"Data", "--remainder", choice("--remainder", o.remainder), "", "Samples that do not fill a batch; carry: into the next epoch"},
       {"Data", "--shard-size", &o.shard_size, "samples", "In each training shard, 0: counted"},
       {"Data", "--original-workers", &o.original_workers, "", "The order of PyTorch's DataLoader over webdataset with so many workers, 0: the default order"},

@@ -293,7 +293,11 @@ std::optional<std::string> HttpResponse::header(std::string_view name) const {
   return std::nullopt;
 }
 
-bool is_transient(int status) { return status == 408 || status == 429 || (status >= 500 && status < 600); }
+bool is_transient(int status) {
+  // What a server cannot do (501, 505) or has no room for (507) it cannot a second later either.
+  if (status == 501 || status == 505 || status == 507) return false;
+  return status == 408 || status == 429 || (status >= 500 && status < 600);
+}
 
 std::optional<double> date_of(const HttpResponse& response) {
   const auto text = response.header("date");

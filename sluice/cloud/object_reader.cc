@@ -122,7 +122,9 @@ class RangeTransfer {
     bool checked = false;
     request.on_body = [&](const HttpResponse& head, const char* bytes, std::size_t size) {
       if (!checked) {
-        changed_ = head.status == 200 && !all_.remote.condition.empty();
+        // The whole instead of a range: for If-Range, that it is another content; else that the server has no
+        // ranges.
+        changed_ = head.status == 200 && base::starts_with(all_.remote.condition, "If-Range");
         const std::string what = wrong_head(head, all_.remote, from, last);
         if (!changed_ && !what.empty()) wrong_ = what;
         checked = true;

@@ -291,7 +291,10 @@ base::Result<ObjectFacts> Storage::compose(const std::vector<ObjectFacts>& parts
     if (!part.generation.empty()) source["objectPreconditions"] = {{"ifGenerationMatch", part.generation}};
     sources.push_back(std::move(source));
   }
-  const std::string body = nlohmann::json{{"sourceObjects", std::move(sources)}}.dump();
+  const std::string body = nlohmann::json{
+      {"destination", {{"contentType", "application/octet-stream"}}},
+      {"sourceObjects",
+       std::move(sources)}}.dump();
   HttpRequest request;
   request.method = "POST";
   request.url = object_address(to) + "/compose";

@@ -87,6 +87,7 @@ WebDataset& WebDataset::seed(std::uint64_t seed) {
 WebDataset& WebDataset::interleave(std::int64_t ranges) {
   demand(ranges > 0 && ranges <= 1 << 16, "a number of ranges", ranges, "1 to 65536");
   change().ranges = ranges;
+  change().ranges_are_chosen = true;
   return *this;
 }
 

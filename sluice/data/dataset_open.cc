@@ -24,6 +24,7 @@ std::int64_t ranges_for(const WebDataset::Settings& settings, const OpenOptions&
   if (!settings.shuffle) return options.parts == 1 && settings.shapes.empty() ? 1 : replicas;
   if (settings.ranges % replicas == 0 || settings.original_workers > 0) return settings.ranges;
   const std::int64_t next = (settings.ranges + replicas - 1) / replicas * replicas;
+  if (!settings.ranges_are_chosen) return next;
   misuse(base::str("WebDataset: ", settings.ranges, " ranges cannot be dealt to ", replicas,
                    " replicas: expected a multiple of them; the next is --streams ", next,
                    " (in C++ interleave(", next, ")). The order of samples depends on this number"));

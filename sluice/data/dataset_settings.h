@@ -54,6 +54,7 @@ struct WebDataset::Settings {
   std::optional<Remainder> remainder;
   std::vector<LengthShape> shapes;  // of bucket_by_length(), the shortest first
   std::int64_t ranges = 64, shard_size = 0;
+  bool ranges_are_chosen = false;  // by the user, so that they must fit the replicas as they are
   std::int64_t original_workers = 0, original_samples = 0;
   OnError on_error = OnError::kStop;
   double max_bad = 0.001;

@@ -157,7 +157,15 @@ TEST_F(DatasetTest, NothingIsLostOrRepeated) {
 }
 
 TEST_F(DatasetTest, StreamsMustFitTheReplicas) {
-  const WebDataset data = dataset(shards(2, 50)).shuffle(10);
+  const WebDataset by_default = dataset(shards(2, 50)).shuffle(10).batch(1);
+  for (const std::int64_t replicas : {3, 6, 12, 24}) {
+    std::set<std::string> seen;
+    for (std::int64_t part = 0; part < replicas; ++part)
+      for (const auto& key : keys(all(*by_default.open(0, part, replicas))))
+        EXPECT_TRUE(seen.insert(key).second);
+    EXPECT_EQ(seen.size(), static_cast<std::size_t>(100 / replicas * replicas));
+  }
+  const WebDataset data = WebDataset(by_default).interleave(64);
   EXPECT_THAT(test::thrown([&] { data.open(0, 0, 24); }),
               HasSubstr("64 ranges cannot be dealt to 24 replicas: expected a multiple of them; the next is "
                         "--streams 72 (in C++ interleave(72))"));

@@ -1,5 +1,7 @@
 #include "sluice/google/failure.h"
 
+#include <algorithm>
+#include <initializer_list>
 #include <regex>
 
 #include "sluice/base/number.h"
@@ -11,22 +13,66 @@ namespace {
 
 bool has(const std::string& text, std::string_view piece) { return text.find(piece) != std::string::npos; }
 
-bool says_no_capacity(const std::string& said) {
-  return has(said, "no more capacity") || has(said, "ZONE_RESOURCE_POOL_EXHAUSTED") ||
-         has(said, "Insufficient reserved capacity") || has(said, "Insufficient capacity") ||
-         has(said, "does not have enough resources available") || has(said, "STOCKOUT");
+constexpr size_t kLongestSaid = 4000;  // of what is searched: std::regex calls itself for each character
+
+// In small letters.
+std::string searched(const std::string& said) {
+  std::string text = said.substr(0, kLongestSaid);
+  for (char& c : text)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  return text;
 }
 
-// Of the two wordings: "Quota limit 'N' has been exceeded. Limit: 0 in region R." and "Quota 'N' exceeded.
-// Limit: 24.0 in region R." Limits on requests a minute pass by themselves and are no such quota.
-std::optional<Quota> quota_said(const std::string& said) {
-  static const std::regex name("[Qq]uota(?: limit)? '([^']+)'(?: has been)? exceeded");
-  static const std::regex limit("Limit: *([0-9.]+)"), used("[Uu]sage: *([0-9.]+)");
-  static const std::regex place("in (region|zone) ([a-z0-9-]+)");
+bool has_any(const std::string& text, std::initializer_list<std::string_view> pieces) {
+  return std::any_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return has(text, piece); });
+}
+
+// The zone, or a reservation, has none of these free now. failure_test.cc has the services' wordings.
+bool says_no_capacity(const std::string& said) {
+  const std::string text = searched(said);
+  static const std::regex lacks(
+      "(not|n't)[a-z ]{0,30} (sufficient|enough|available) [a-z ]{0,30}(capacity|resources)");
+  return has_any(text,
+                 {"no more capacity", "resource_pool_exhausted", "resource pool exhausted", "out of capacity",
+                  "insufficient reserved capacity", "insufficient capacity", "insufficient resources",
+                  "no available capacity", "no capacity", "stockout", "stocked out", "out of resources",
+                  "vm_min_count_not_reached", "resource_availability", "capacity is not available",
+                  "capacity is currently unavailable", "accelerator(s) is currently unavailable",
+                  "is currently unavailable in the"}) ||
+         std::regex_search(text, lacks);
+}
+
+// Limits on requests in a time pass by themselves.
+bool says_rate(const std::string& said) {
+  const std::string text = searched(said);
+  static const std::regex per(
+      "per[ _]?(minute|second|[0-9]+[ _]?seconds)|perminute|rate limit exceeded|ratelimitexceeded");
+  return std::regex_search(text, per);
+}
+
+// Of the wordings: "Quota limit 'N' has been exceeded. Limit: 0 in region R.", "Quota 'N' exceeded.
+// Limit: 24.0 in region R.", "Quota 'N' exhausted. Limit 20800 in region R", "Quota exceeded for quota metric
+// 'M' and limit 'N' …", "Insufficient regional quota to satisfy request: resource "N": …".
+std::optional<Quota> quota_said(const std::string& whole) {
+  const std::string said = whole.substr(0, kLongestSaid), text = searched(whole);
+  static const std::regex name(
+      "[Qq]uota(?: limit)? ['\"]([^'\"]+)['\"](?: has been| is)? (?:exceeded|exhausted)");
+  static const std::regex metric("[Qq]uota exceeded for quota (?:metric|group) '[^']*' and limit '([^']+)'");
+  static const std::regex resource("quota to satisfy request: resource \"([^\"]+)\"");
+  static const std::regex exceeded_limit("[Ee]xceeded limit '([^']+)'");
+  static const std::regex limit("(?:[Ll]imit:? *|quota of ')([0-9][0-9.]*)"), used("[Uu]sage: *([0-9.]+)");
+  static const std::regex place("in (?:the )?(region|zone) '?([a-z0-9-]+)");
   std::smatch match;
-  if (has(said, "per minute") || !std::regex_search(said, match, name)) return std::nullopt;
+  if (says_rate(whole)) return std::nullopt;
   Quota quota;
-  quota.name = match[1];
+  const bool is_named = std::regex_search(said, match, name) || std::regex_search(said, match, metric) ||
+                        std::regex_search(said, match, resource) ||
+                        std::regex_search(said, match, exceeded_limit);
+  const bool is_quota =
+      has(text, "quota") && has_any(text, {"exceeded", "exhausted", "insufficient", "not enough",
+                                           "not have enough", "reached", "used up"});
+  if (!is_named && !is_quota) return std::nullopt;
+  if (is_named) quota.name = match[1];
   const auto figure = [&](const std::regex& pattern) {
     if (!std::regex_search(said, match, pattern)) return -1.0;
     std::string digits = match[1];
@@ -43,7 +89,7 @@ std::optional<Quota> quota_said(const std::string& said) {
 }
 
 std::string quota_text(const Quota& quota) {
-  std::string text = base::str("the quota ", quota.name, " is used up");
+  std::string text = base::str("the quota ", quota.name, quota.name.empty() ? "" : " ", "is used up");
   if (quota.limit >= 0) text += base::str(": limit ", quota.limit);
   if (quota.used >= 0) text += base::str(", used ", quota.used);
   if (!quota.place.empty()) text += base::str(" in ", quota.regional ? "region " : "zone ", quota.place);
@@ -177,6 +223,8 @@ Failure failure_of_answer(int status, const std::string& body, const std::string
   if (said.empty()) said = body.substr(0, 300);
   if (says_no_capacity(said))
     return made(Kind::kNoCapacity, Code::kResourceExhausted, status, base::str(what, ": ", said));
+  if (says_rate(said) && (status == 429 || status == 403))
+    return made(Kind::kPassing, Code::kUnavailable, status, base::str(what, ": status ", status, ": ", said));
   if (auto quota = quota_said(said); quota && (status == 429 || status == 403 || status == 400)) {
     add_details(error, *quota);
     Failure failure =
@@ -189,9 +237,14 @@ Failure failure_of_answer(int status, const std::string& body, const std::string
 }
 
 Failure failure_of_operation(const Json& error, const std::string& what) {
-  // Compute's list has one error as a rule; google.rpc.Status is one.
+  // Compute's list has one error as a rule; google.rpc.Status is one. Of several, that counts which says what
+  // is lacking.
   const auto several = elements(error, "errors");
-  const Json& one = several.empty() ? error : several.front();
+  const auto telling = std::find_if(several.begin(), several.end(), [](const Json& each) {
+    return says_no_capacity(text(each, "code") + " " + text(each, "message")) ||
+           text(each, "code") == "QUOTA_EXCEEDED" || quota_said(text(each, "message"));
+  });
+  const Json& one = several.empty() ? error : telling == several.end() ? several.front() : *telling;
   const std::string code = text(one, "code"), said = text(one, "message");
   const std::string message = base::str(what, ": ", said.empty() ? one.dump() : said);
   if (says_no_capacity(code + " " + said)) return {Kind::kNoCapacity, Code::kResourceExhausted, message};
@@ -204,7 +257,10 @@ Failure failure_of_operation(const Json& error, const std::string& what) {
   if (has(code, "ALREADY_EXISTS") || code == "6") return {Kind::kExists, Code::kAlreadyExists, message};
   if (has(code, "NOT_FOUND") || code == "5") return {Kind::kNotFound, Code::kNotFound, message};
   if (code == "7" || has(code, "PERMISSION")) return {Kind::kForbidden, Code::kPermissionDenied, message};
-  // Code 8 without words of quota is the zone's capacity; 9 a reservation's.
+  if (says_rate(said)) return {Kind::kPassing, Code::kUnavailable, message};
+  // Code 8 without words of quota is the zone's capacity; 9 a reservation's, or something that is not ready.
+  if (code == "9" && !has(searched(said), "capacity"))
+    return {Kind::kWrongState, Code::kFailedPrecondition, message};
   if (code == "8" || code == "9") {
     if (has(said, "state")) return {Kind::kWrongState, Code::kFailedPrecondition, message};
     return {Kind::kNoCapacity, Code::kResourceExhausted, message};

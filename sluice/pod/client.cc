@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
@@ -57,6 +58,9 @@ std::string script_of(const Job& job, int worker, int attempt, int port, const s
                        setup ? std::vector<std::string>{"sh", "-c", job.setup} : job.command,
                        job.program.sha256);
 }
+
+constexpr double kLongAttempt = 60;                      // seconds after which an attempt has got going
+constexpr double kFirstPause = 0.5, kLongestPause = 60;  // before a restart
 
 // 1 where it was no exit status of the command that ended the worker.
 int exit_status(const Ending& ending) { return ending.reason == "exited" ? ending.status : 1; }
@@ -178,13 +182,33 @@ RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>&
 
 int Client::attempts(bool attach, bool stop, const std::function<void()>& on_started) {
   while (true) {
+    const double begun = base::monotonic_seconds();
     const RoundResult result = attempt(attach, stop, on_started);
     if (stop) return finish_stopped(0, "sluice run stop");
     if (result.signal != 0 || !result.first_failure || !may_restart(result)) return finish(result, "");
     say("failed: " + describe_failure(result, record_.attempt));
+    if (!pause_after(base::monotonic_seconds() - begun))
+      return finish_stopped(signals_.first(), "told to stop");
     begin_next_attempt();
     attach = false;
   }
+}
+
+// What fails at once will mostly fail again: each restart waits twice as long as the one before, until an
+// attempt lasts. False: a signal came.
+bool Client::pause_after(double seconds) {
+  quick_failures_ = seconds < kLongAttempt ? quick_failures_ + 1 : 1;
+  const double pause = std::min(kLongestPause, kFirstPause * std::exp2(quick_failures_ - 1));
+  if (pause >= 1)
+    say(base::str("waiting ", pause, " s: the attempt failed after ", std::lround(seconds), " s"));
+  const double end = base::monotonic_seconds() + pause;
+  while (signals_.count() == 0 && base::monotonic_seconds() < end) {
+    pollfd wake{signals_.descriptor(), POLLIN, 0};
+    ::poll(&wake, 1, 200);
+    console_.move();
+    lock_.touch();
+  }
+  return signals_.count() == 0;
 }
 
 bool Client::may_restart(const RoundResult& result) const {

@@ -26,6 +26,7 @@ class Client {
   RoundResult set_up();
   RoundResult attempt(bool attach, bool stop, const std::function<void()>& on_started);
   int attempts(bool attach, bool stop, const std::function<void()>& on_started);
+  bool pause_after(double seconds);
   bool may_restart(const RoundResult& result) const;
   void begin_next_attempt();
   int finish(const RoundResult& result, const std::string& what);
@@ -39,6 +40,7 @@ class Client {
   Console console_;
   Signals signals_;
   double kept_ = 0;
+  int quick_failures_ = 0;  // attempts in a row that did not last
 };
 
 // What `sluice run --dry-run` prints: each command and script, exactly.

@@ -79,7 +79,7 @@ std::string manifest(const Job& job, const std::string& name, const estimate::Tp
                      const std::string& image) {
   std::vector<std::string> command = job.command;
   if (!job.setup.empty()) {
-    const std::vector<std::string> shell = {"sh", "-c", job.setup + "\nexec \"$@\"", "sh"};
+    const std::vector<std::string> shell = {"sh", "-c", "{\n" + job.setup + "\n} || exit\nexec \"$@\"", "sh"};
     command.insert(command.begin(), shell.begin(), shell.end());
   }
   std::string text = base::str(
@@ -181,24 +181,35 @@ base::Result<std::string> sbatch_script(const Job& job, const std::string& name,
   if (!job.setup.empty())
     text += base::str("# Once on each node.\nsrun --label --ntasks=", nodes,
                       " --ntasks-per-node=1 --kill-on-bad-exit=1 sh -c ", quote(job.setup), " || exit\n");
-  // srun's status does not say who ended a worker: where one fails, srun ends the others by SIGTERM too, and
-  // 143 is the highest status. When the job is cancelled, Slurm sends both the script and the workers
-  // SIGTERM, and takes no other signal for them.
+  // srun's status does not say which worker failed: srun ends the others by SIGTERM, and gives the highest
+  // status, which is their 143. Its own lines on standard error do; workers' lines begin with a number. When
+  // the job is cancelled, Slurm sends both the script and the workers SIGTERM, and takes no other signal for
+  // them.
   return text + base::str(
                     "# Told to end, all workers get SIGTERM, and save; none is started again.\n"
                     "ended=0 status=143\n"
+                    "first=$(mktemp) || exit\n"
+                    "trap 'rm -f \"$first\"' EXIT\n"
                     "trap 'ended=1; scancel --signal=TERM \"$SLURM_JOB_ID\" 2>/dev/null' TERM\n"
                     "# One worker fails: all end, and all start again.\n"
                     "for ((attempt = 0; ; ++attempt)); do\n"
                     "  if ((ended)); then exit \"$status\"; fi\n"
                     "  export SLUICE_RESTART=$attempt\n"
+                    "  : >\"$first\"\n"
                     "  srun --label --kill-on-bad-exit=1 ",
                     quote_all(job.command),
-                    " &\n"
+                    " 2> >(awk -v first=\"$first\" '{ print; fflush() }\n"
+                    "    /^srun: error: .*: Exited with exit code [0-9]+$/ && !seen++ { print $NF >first; "
+                    "close(first) }' >&2) &\n"
                     "  while status=0; wait $! || status=$?; kill -0 $! 2>/dev/null; do :; done\n"
                     "  # A signal's 143 hides srun's own status.\n"
                     "  if ((ended)); then status=0; wait $! || status=$?; fi\n"
-                    "  if ((status == 0 || ended || attempt == ",
+                    "  if ((status == 0 || ended)); then exit \"$status\"; fi\n"
+                    "  sleep 0.3\n"
+                    "  read -r failed <\"$first\" && status=$failed\n"
+                    "  # Wrong usage, a missed target and a command that is not there stay so.\n"
+                    "  case $status in 2 | 21 | 126 | 127) exit \"$status\" ;; esac\n"
+                    "  if ((attempt == ",
                     job.max_restarts,
                     ")); then exit \"$status\"; fi\n"
                     "  echo \"attempt $attempt ended with status $status; starting all workers again\" >&2\n"

@@ -68,6 +68,23 @@ TEST(Sbatch, WorkersThatSrunEndedForOneThatFailedStartAgain) {
   EXPECT_THAT(run_script(job, "((SLUICE_RESTART == 1)) || return 143; echo again"), HasSubstr("again\n"));
 }
 
+// srun's own status is the 143 of the workers that it ended.
+TEST(Sbatch, TheStatusOfTheWorkerThatFailedFirstCounts) {
+  Job job = job_of({"work"});
+  job.max_restarts = 1;
+  const auto failing = [&](int status) {
+    return run_script(job,
+                      base::str("echo go; echo \"3: srun: error: n0: task 3: Exited with exit code 9\" >&2; "
+                                "echo \"srun: error: n1: task 3: Exited with exit code ",
+                                status,
+                                "\" >&2; echo \"srun: error: n0: task 0: Exited with exit code 143\" >&2; "
+                                "return 143"));
+  };
+  for (const int status : {2, 21, 126, 127})
+    EXPECT_THAT(failing(status), testing::Not(HasSubstr("starting all workers again"))) << status;
+  EXPECT_THAT(failing(5), HasSubstr("attempt 0 ended with status 5; starting all workers again"));
+}
+
 TEST(Sbatch, NothingStartsAgainOnceTheJobIsToldToEnd) {
   Job job = job_of({"work"});
   job.max_restarts = 1;
@@ -94,6 +111,11 @@ TEST(JobSet, HasAPodOnEachHostWithItsChips) {
     EXPECT_THAT(text, HasSubstr(line));
   // The key of the run comes from a Secret, or from the user.
   EXPECT_THAT(text, HasSubstr("name: train-run-key\n"));
+  job.setup = "make it # once";
+  EXPECT_THAT(jobset_manifest(job, "train", slice, "me/train:1").value(),
+              HasSubstr(R"(- "{\nmake it # once\n} || exit\nexec \"$$@\"")"));
+  EXPECT_EQ(output_of({"sh", "-c", "{\nfalse\n} || exit\nexec \"$@\"", "sh", "echo", "never"}, ""),
+            "(failed)");
   job.environment = {{"SLUICE_RUN_KEY", "of the user"}};
   EXPECT_THAT(jobset_manifest(job, "train", slice, "me/train:1").value(),
               testing::Not(HasSubstr("secretKeyRef")));

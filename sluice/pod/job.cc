@@ -14,8 +14,16 @@ namespace {
 base::Result<std::string> hosts_of_file(const std::string& path) {
   SLUICE_TRY(const std::string text, base::read_file(base::expand_home(path)));
   std::vector<std::string> names;
+  int number = 0;
   for (const std::string& line : base::split(text, '\n')) {
+    ++number;
     const std::string_view name = base::trim(std::string_view(line).substr(0, line.find('#')));
+    // "node1 slots=4", as mpirun has it.
+    if (name.find('=') != std::string_view::npos)
+      return base::fail(
+          Code::kInvalidArgument, path, ", line ", number, ": '", name,
+          "' is a line of mpirun's host files: expected a host alone. --processes-per-host 4 starts "
+          "several processes on each host");
     if (!name.empty()) names.emplace_back(name);
   }
   if (names.empty()) return base::fail(Code::kInvalidArgument, "no host in ", path);

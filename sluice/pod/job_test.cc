@@ -60,6 +60,9 @@ TEST(Job, HostsFromAFile) {
   EXPECT_EQ(workers->size(), 3u);
   base::value_or_throw(base::write_file_atomically(folder.path("none"), "# nobody\n"));
   EXPECT_THAT(remote_workers("@" + folder.path("none")).error().what(), HasSubstr("no host in"));
+  base::value_or_throw(base::write_file_atomically(folder.path("mpi"), "a\nnode1 slots=4\n"));
+  EXPECT_THAT(remote_workers("@" + folder.path("mpi")).error().what(),
+              HasSubstr("line 2: 'node1 slots=4' is a line of mpirun's host files"));
   EXPECT_EQ(remote_workers("@" + folder.path("missing")).error().code(), Code::kNotFound);
 }
 

@@ -73,6 +73,9 @@ class Taker {
     std::vector<std::string> zones;
     const auto listed = list_slices(cloud_, &zones);
     add_zones(zones);
+    // Asked for TPUs alone, a service that is not enabled is an answer to be seen.
+    if (!listed && listed.error().kind == Kind::kApiDisabled && !all_)
+      inventory_.unreachable.push_back(base::str(cloud_.project, ": ", listed.error().what()));
     if (!listed) return missing(listed.error(), "TPUs");
     for (const Slice& slice : *listed) {
       inventory_.things.push_back(thing_of(slice, cloud_.project, now_));

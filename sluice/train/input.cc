@@ -131,7 +131,9 @@ data::WebDataset describe(const TrainOptions& options, const std::string& shards
 
 // The order of the training set and what becomes of its remainder.
 void set_order(const TrainOptions& options, data::WebDataset& dataset) {
-  dataset.shuffle(options.shuffle).interleave(options.streams);
+  dataset.shuffle(options.shuffle);
+  // The default fits itself to the replicas.
+  if (options.streams != TrainOptions().streams) dataset.interleave(options.streams);
   if (options.original_workers > 0) {
     dataset.original(options.original_workers, options.original_samples);
   } else if (options.remainder == Remainder::kCarry) {

@@ -48,7 +48,7 @@ class JobSet(unittest.TestCase):
                 self.assertEqual(container["env"], [{"name": "SLUICE_RUN_KEY", "valueFrom": {"secretKeyRef": secret}},
                                                     {"name": "A", "value": "b: $$(c) #d"}])
                 self.assertEqual(container["command"],
-                                 ["sh", "-c", "echo 'a'\nmake\nexec \"$$@\"", "sh", "sluice", "train", "--lr", "0.1", "yes",
+                                 ["sh", "-c", "{\necho 'a'\nmake\n} || exit\nexec \"$$@\"", "sh", "sluice", "train", "--lr", "0.1", "yes",
                                   "- no", "é"])
 
 

@@ -55,13 +55,13 @@ int with_log_copy(const std::string& bucket, const pod::Job& job, const std::fun
   const base::Stopwatch waited;
   while (!copying.poll()) {
     if (waited.seconds() > kLastCopy) {
-      std::fprintf(stderr, "sluice run: the logs are not all in %s after %g s\n", bucket.c_str(), kLastCopy);
-      return status == 0 ? 1 : status;
+      std::fprintf(stderr, "sluice run: the logs are not all in %s after %g s; all of them are in %s\n",
+                   bucket.c_str(), kLastCopy, pod::run_folder(job.id).c_str());
+      return status;
     }
     ::usleep(20'000);
   }
-  const int copied = copying.poll()->code();
-  return status == 0 && copied != 0 ? 1 : status;
+  return status;  // that of the workers: their logs are also on this machine
 }
 
 Verb copy_logs_verb() {
@@ -80,8 +80,9 @@ Verb copy_logs_verb() {
                 if (flags->alone) leave();
                 const auto copied = provision::copy_logs(flags->bucket, flags->run, flags->seconds);
                 if (copied) return 0;
-                std::fprintf(stderr, "sluice run: the logs are not all in %s: %s\n", flags->bucket.c_str(),
-                             copied.error().what());
+                std::fprintf(stderr, "sluice run: the logs are not all in %s: %s; all of them are in %s\n",
+                             flags->bucket.c_str(), copied.error().what(),
+                             pod::run_folder(flags->run).c_str());
                 return 1;
               },
           .hidden = true};

@@ -91,9 +91,9 @@ Verb list_verb() {
       print_document(document);
       return say_unreachable(all.unreachable);
     }
-    if (all.things.empty()) {
+    if (all.things.empty() && all.unreachable.empty()) {
       std::printf("No TPU slices.\n");
-    } else {
+    } else if (!all.things.empty()) {
       base::print_table(rows_of(all.things, false));
       say_price_note();
     }

@@ -37,6 +37,24 @@ void print_left_out(const data::PackReport& report) {
       base::join(base::split(data::kImageExtensions, ';'), ", ").c_str());
 }
 
+// A folder of train/CLASS and test/CLASS makes the classes "train" and "test".
+void print_nested(const data::PackReport& report, const std::string& input) {
+  if (report.nested.empty()) return;
+  const auto& [name, inner] = report.nested.front();
+  std::printf(
+      "note: %s holds no images itself, only folders with images (%s%s), and all of them are of the class "
+      "%s%s. "
+      "If these folders are the classes, pack %s/%s instead\n",
+      base::printable(name).c_str(), base::printable(inner.front()).c_str(), inner.size() > 1 ? ", …" : "",
+      base::printable(name).c_str(),
+      report.nested.size() > 1
+          ? base::str(" (it is so for ", counted(static_cast<std::int64_t>(report.nested.size()), "class"),
+                      ")")
+                .c_str()
+          : "",
+      base::printable(input).c_str(), base::printable(name).c_str());
+}
+
 // How a set is named and cut.
 void add_shard_options(CLI::App& verb, data::ShardOptions& options) {
   verb.add_option("--prefix", options.prefix, "Shards are named PREFIX-0000.tar …")->capture_default_str();
@@ -80,6 +98,7 @@ base::Status run_pack(data::PackOptions& options) {
     std::printf("%s: %s/classes.txt\n",
                 counted(static_cast<std::int64_t>(report.classes.size()), "class").c_str(),
                 options.shards.folder.c_str());
+  print_nested(report, options.input);
   print_left_out(report);
   return {};
 }

@@ -14,6 +14,13 @@ base::Result<pugi::xml_document> parse_xml(const std::string& body, const char* 
   return document;
 }
 
+base::Result<pugi::xml_document> parse_answer(const std::string& body, const std::string& what) {
+  pugi::xml_document document;
+  if (!document.load_buffer(body.data(), body.size()) || !document.document_element())
+    return base::fail(Code::kUnknown, what, ": expected XML, the server sent something else");
+  return document;
+}
+
 ServiceError service_error(const std::string& body) {
   pugi::xml_document document;
   if (!document.load_buffer(body.data(), body.size())) return {};

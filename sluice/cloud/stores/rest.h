@@ -15,6 +15,9 @@ namespace sluice::cloud {
 base::Result<pugi::xml_document> parse_xml(const std::string& body, const char* root,
                                            const std::string& what);
 
+// The same where the root may have any name: what counts is in it.
+base::Result<pugi::xml_document> parse_answer(const std::string& body, const std::string& what);
+
 // <Error><Code>…</Code><Message>…</Message></Error>; both "" where the body is something else.
 struct ServiceError {
   std::string code, message;

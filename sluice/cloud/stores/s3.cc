@@ -61,6 +61,16 @@ std::optional<Checksum> checksum_of_head(const HttpResponse& head, const std::st
   return std::nullopt;
 }
 
+// Errors that the same request mends, whatever status they come with: another writer was at work, or bytes
+// were changed on their way.
+bool is_passing(const std::string& code) {
+  for (const char* passing :
+       {"SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted",
+        "ConditionalRequestConflict", "BadDigest", "XAmzContentChecksumMismatch"})
+    if (code == passing) return true;
+  return false;
+}
+
 }  // namespace
 
 S3Settings s3_settings_of_environment() {
@@ -142,10 +152,21 @@ base::Result<HttpResponse> S3::send(const ObjectName& name, const std::string& q
 
 base::Result<HttpResponse> S3::expect_ok(const ObjectName& name, const std::string& query,
                                          HttpRequest request, const std::string& what) const {
-  SLUICE_TRY(auto response, send(name, query, std::move(request), what));
-  if (response.status / 100 != 2)
+  Backoff again = http_->backoff(request.cancelled);
+  while (true) {
+    SLUICE_TRY(auto response, send(name, query, request, what));
+    const bool is_ok = response.status / 100 == 2;
+    // The status of a copy and of an upload's end is sent before the work: an error may stand in the body.
+    const bool writes = request.method == "PUT" || request.method == "POST";
+    const ServiceError error = !is_ok || writes ? service_error(response.body) : ServiceError{};
+    if (is_ok && error.code.empty()) return response;
+    if (is_passing(error.code)) {
+      SLUICE_OK(again.wait(service_status_error(response, what), retry_after(response)));
+      continue;
+    }
+    if (is_ok) return base::fail(Code::kUnknown, what, ": ", error.code, ": ", error.message);
     return tl::unexpected<Error>(explain(response, what, access_to(name.bucket)));
-  return response;
+  }
 }
 
 base::Result<HttpResponse> S3::head(const ObjectName& name, const std::atomic<bool>* cancelled) const {
@@ -251,7 +272,7 @@ base::Result<ObjectFacts> S3::copy(const ObjectName& from, const ObjectName& to,
     request.stall_timeout = 300;  // nothing comes while the service copies
     request.cancelled = options.cancelled;
     SLUICE_TRY(const auto response, expect_ok(to, "", std::move(request), what));
-    SLUICE_TRY([[maybe_unused]] const auto xml, parse_xml(response.body, "CopyObjectResult", what));
+    SLUICE_TRY([[maybe_unused]] const auto xml, parse_answer(response.body, what));
   }
   SLUICE_TRY(const ObjectFacts facts, stat(to, options.cancelled));
   if (facts.size == source.size && (!facts.crc32c || !source.crc32c || facts.crc32c == source.crc32c))
@@ -264,7 +285,11 @@ base::Status S3::copy_in_parts(const ObjectName& from, const ObjectName& to, con
   S3Parts parts(*this, to, options);
   for (std::uint64_t begin = 0; begin < facts.size; begin += kCopiedPart)
     SLUICE_OK(parts.copy(from, facts, begin, std::min(begin + kCopiedPart, facts.size) - 1));
-  return parts.complete(std::nullopt);
+  const auto status = parts.complete(std::nullopt);
+  if (status || !is_repetition(status.error().code())) return status;
+  const auto found = stat(to, options.cancelled);
+  if (found && found->size == facts.size && parts.made(*found)) return {};
+  return status;
 }
 
 base::Status S3::remove(const ObjectName& name, const std::string&) const {

@@ -38,8 +38,8 @@ base::Status S3Parts::begin() {
   if (store_.on_aws()) request.headers.push_back("x-amz-checksum-type: FULL_OBJECT");
   request.cancelled = options_.cancelled;
   SLUICE_TRY(const auto response, store_.expect_ok(name_, "uploads=", std::move(request), what));
-  SLUICE_TRY(const auto xml, parse_xml(response.body, "InitiateMultipartUploadResult", what));
-  id_ = xml.first_child().child_value("UploadId");
+  SLUICE_TRY(const auto xml, parse_answer(response.body, what));
+  id_ = xml.document_element().child_value("UploadId");
   if (id_.empty()) return base::fail(Code::kUnknown, what, ": the server gave no UploadId");
   return {};
 }
@@ -69,9 +69,9 @@ base::Status S3Parts::copy(const ObjectName& from, const ObjectFacts& facts, std
   auto headers = copy_headers(from, facts);
   headers.push_back(base::str("x-amz-copy-source-range: bytes=", first, "-", last));
   SLUICE_TRY(const auto response, send(std::move(headers), ""));
-  SLUICE_TRY(const auto xml, parse_xml(response.body, "CopyPartResult", "copying to " + name_.url()));
-  tags_.emplace_back(xml.first_child().child_value("ETag"));
-  sums_.emplace_back(xml.first_child().child_value("ChecksumCRC32C"));
+  SLUICE_TRY(const auto xml, parse_answer(response.body, "copying to " + name_.url()));
+  tags_.emplace_back(xml.document_element().child_value("ETag"));
+  sums_.emplace_back(xml.document_element().child_value("ChecksumCRC32C"));
   return {};
 }
 
@@ -84,30 +84,33 @@ base::Status S3Parts::complete(std::optional<std::uint32_t> crc32c) {
     body += "</Part>";
   }
   body += "</CompleteMultipartUpload>";
-  Backoff again = store_.http().backoff(options_.cancelled);
-  while (true) {
-    HttpRequest request;
-    request.method = "POST";
-    request.headers = condition_headers(options_);
-    request.headers.push_back("Content-Type: application/xml");
-    if (crc32c && store_.on_aws()) {
-      request.headers.push_back("x-amz-checksum-crc32c: " + base64_of_crc32c(*crc32c));
-      request.headers.push_back("x-amz-checksum-type: FULL_OBJECT");
-    }
-    request.body = body;
-    request.stall_timeout = kUploadPatience;
-    request.cancelled = options_.cancelled;
-    SLUICE_TRY(auto response,
-               store_.expect_ok(name_, "uploadId=" + percent_encode(id_), std::move(request), what));
-    // The status is sent before the parts are joined: an error may stand in the body.
-    const auto xml = parse_xml(response.body, "CompleteMultipartUploadResult", what);
-    if (xml) break;
-    if (service_error(response.body).code != "InternalError")
-      return base::fail_at(xml, response.body.substr(0, 200));
-    SLUICE_OK(again.wait(service_status_error(response, what)));
+  HttpRequest request;
+  request.method = "POST";
+  request.headers = condition_headers(options_);
+  request.headers.push_back("Content-Type: application/xml");
+  if (crc32c && store_.on_aws()) {
+    request.headers.push_back("x-amz-checksum-crc32c: " + base64_of_crc32c(*crc32c));
+    request.headers.push_back("x-amz-checksum-type: FULL_OBJECT");
   }
+  request.body = body;
+  request.stall_timeout = kUploadPatience;
+  request.cancelled = options_.cancelled;
+  SLUICE_TRY(auto response,
+             store_.expect_ok(name_, "uploadId=" + percent_encode(id_), std::move(request), what));
+  if (const auto xml = parse_answer(response.body, what); !xml)
+    return base::fail_at(xml, response.body.substr(0, 200));
   id_.clear();
   return {};
+}
+
+bool is_repetition(Code code) {
+  return code == Code::kFailedPrecondition || code == Code::kNotFound || code == Code::kAlreadyExists;
+}
+
+bool S3Parts::made(const ObjectFacts& facts) const {
+  const std::string end = base::str("-", tags_.size());
+  return !tags_.empty() &&
+         (base::ends_with(facts.generation, end + "\"") || base::ends_with(facts.generation, end));
 }
 
 base::Status S3Upload::send_chunk() {
@@ -140,13 +143,10 @@ base::Result<ObjectFacts> S3Upload::finish() {
     if (status) status = parts_.complete(crc_);
   }
   // The answer to the request that made it may have been lost, and its repetition refused.
-  const Code code = status ? Code::kUnknown : status.error().code();
-  const bool repeated =
-      code == Code::kFailedPrecondition || code == Code::kNotFound || code == Code::kAlreadyExists;
-  if (!status && !repeated) return tl::unexpected<Error>(status.error());
+  if (!status && !is_repetition(status.error().code())) return tl::unexpected<Error>(status.error());
   const auto facts = store_.stat(name_, options_.cancelled);
   const bool there = facts && facts->size == written_ && facts->crc32c.value_or(crc_) == crc_;
-  if (there && (status || facts->crc32c)) return facts;
+  if (there && (status || facts->crc32c || parts_.made(*facts))) return facts;
   if (!status) return tl::unexpected<Error>(status.error());
   if (!facts) return facts;
   return base::fail(Code::kDataLoss, "uploading ", name_.url(), ": the object has ", facts->size,

@@ -12,6 +12,10 @@ namespace sluice::cloud {
 // What makes a PUT a copy of this content.
 std::vector<std::string> copy_headers(const ObjectName& from, const ObjectFacts& facts);
 
+// Of an error after which it is to be seen whether an earlier request, whose answer was lost, was carried
+// out.
+bool is_repetition(Code code);
+
 // A multipart upload; dropped before it is complete, its parts are removed. Threads: one at a time.
 class S3Parts {
  public:
@@ -25,6 +29,8 @@ class S3Parts {
                     std::uint64_t last);
   // The object appears. `crc32c`: of the whole, for the server to compare and keep.
   base::Status complete(std::optional<std::uint32_t> crc32c);
+  // Whether the object was made of as many parts, as its ETag says.
+  bool made(const ObjectFacts& facts) const;
 
  private:
   base::Status begin();

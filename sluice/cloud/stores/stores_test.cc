@@ -201,6 +201,73 @@ TEST(StoreSecrets, StayAtHomeWhereThereAreNone) {
   EXPECT_EQ(*store.read_text({"b", "x", "s3"}), "words");
 }
 
+// Answers of S3 and of servers that stand for it, one after the other.
+class Answers {
+ public:
+  explicit Answers(std::vector<test::Reply> replies) : replies_(std::move(replies)) {}
+  test::Reply operator()(const test::Request& request) {
+    const std::lock_guard lock(mutex_);
+    seen_.push_back(request.method);
+    return seen_.size() <= replies_.size() ? replies_[seen_.size() - 1] : test::Reply{418};
+  }
+  std::size_t seen() const { return seen_.size(); }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> seen_;
+  std::vector<test::Reply> replies_;
+};
+
+TEST(S3Answers, ErrorsThatPassAreTriedAgain) {
+  const auto error = [](int status, const std::string& code) {
+    return test::Reply{status, {}, "<Error><Code>" + code + "</Code><Message>m</Message></Error>"};
+  };
+  const test::Reply head{200, {"ETag: \"e\""}, ""},
+      copied{200, {}, "<AnythingElse><ETag>x</ETag></AnythingElse>"};
+  const auto copy = [&](std::vector<test::Reply> replies, std::size_t& requests) {
+    Answers answers(std::move(replies));
+    test::Server server([&](const test::Request& request) { return answers(request); });
+    test::FakeTime time;
+    HttpOptions http;
+    http.clock = time.clock();
+    const S3 store({server.address()}, std::make_shared<Http>(http),
+                   std::make_shared<AwsCredentials>("nobody", nullptr));
+    auto facts = store.copy({"b", "x", "s3"}, {"b", "y", "s3"}, {});
+    requests = answers.seen();
+    return facts;
+  };
+  std::size_t requests = 0;
+  for (const auto& [status, code] : {std::pair(200, "SlowDown"), std::pair(200, "InternalError"),
+                                     std::pair(409, "OperationAborted"), std::pair(400, "BadDigest")}) {
+    const auto facts = copy({head, error(status, code), copied, head}, requests);
+    EXPECT_TRUE(facts) << code << ": " << facts.error().what();
+    EXPECT_EQ(requests, 4u) << code;
+  }
+  for (const int status : {501, 507}) {  // what cannot be mended by waiting
+    EXPECT_FALSE(copy({head, error(status, "NotImplemented")}, requests));
+    EXPECT_EQ(requests, 2u) << status;
+  }
+  const auto denied = copy({head, error(200, "AccessDenied")}, requests);
+  ASSERT_FALSE(denied);
+  EXPECT_NE(std::string(denied.error().what()).find("AccessDenied"), std::string::npos);
+}
+
+TEST(S3Answers, ALostAnswerToTheEndOfAnUpload) {
+  const test::Reply begun{200, {}, "<Begun><UploadId>1</UploadId></Begun>"}, part{200, {"ETag: \"p\""}, ""};
+  const test::Reply gone{404, {}, "<Error><Code>NoSuchUpload</Code><Message>m</Message></Error>"};
+  Answers answers({begun, part, part, gone, {200, {"ETag: \"0a-2\""}, std::string(300'000, 'x')}});
+  test::Server server([&](const test::Request& request) { return answers(request); });
+  const S3 store({server.address()}, std::make_shared<Http>(),
+                 std::make_shared<AwsCredentials>("nobody", nullptr));
+  UploadOptions options;
+  options.chunk_bytes = 262'144;
+  const auto upload = base::value_or_throw(store.start_upload({"b", "x", "s3"}, options));
+  ASSERT_TRUE(upload->write(std::string(300'000, 'x')));
+  const auto facts = upload->finish();
+  ASSERT_TRUE(facts) << facts.error().what();
+  EXPECT_EQ(facts->size, 300'000u);
+}
+
 TEST(Percent, ThereAndBack) {
   EXPECT_EQ(percent_encode_path("a b/c+d/é"), "a%20b/c%2Bd/%C3%A9");
   EXPECT_EQ(percent_decode("a%20b/c%2Bd/%C3%A9%"), "a b/c+d/é%");

@@ -192,11 +192,34 @@ std::optional<Value> own_field(const RawSample& raw, const FieldPlan& plan) {
 tl::unexpected<Error> missing_field(const RawSample& raw, const FieldPlan& plan) {
   std::vector<std::string> present;
   for (const Field& field : raw.fields) present.push_back(field.extension);
+  // "photo.v2.jpg" has the key "photo" and the extension "v2.jpg".
+  const bool dotted = std::any_of(present.begin(), present.end(), [&](const std::string& found) {
+    return std::any_of(plan.extensions.begin(), plan.extensions.end(),
+                       [&](const std::string& wanted) { return base::ends_with(found, "." + wanted); });
+  });
   return base::fail(Code::kDataLoss, raw.where(), ": expected a member with the extension ",
-                    base::join(plan.extensions, " or "), ", found ", base::join(present, ", "));
+                    base::join(plan.extensions, " or "), ", found ", base::join(present, ", "),
+                    dotted ? ". The key ends at the first dot of a member's name, and the rest is the "
+                             "extension: rename the files so that keys have no dots"
+                           : "");
 }
 
 }  // namespace
+
+base::Status check_decodes(std::string_view extension, std::string_view bytes) {
+  const Format format = format_of(extension);
+  if (format == Format::kBytes || format == Format::kPython) return {};
+  const SampleMemory memory;
+  Field field;
+  field.extension = extension;
+  field.bytes = bytes;
+  field.member = base::str("a member ", extension);
+  DecodePlan plan;
+  plan.spec = ImageSpec{};
+  const auto value = decode_within_memory(field, FieldPlan{}, RawSample{}, plan);
+  if (!value) return tl::unexpected<Error>(value.error());
+  return {};
+}
 
 std::vector<float> normalized_levels(const std::vector<float>& mean, const std::vector<float>& deviation) {
   std::vector<float> levels;

@@ -59,6 +59,10 @@ base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan)
 enum class Format { kBytes, kText, kNumber, kJson, kNpy, kNpz, kMsgpack, kCbor, kPython, kImage, kSound };
 Format format_of(std::string_view extension);
 
+// Whether the readers can decode a member with this extension (in lower case). kBytes and kPython are not
+// looked at.
+base::Status check_decodes(std::string_view extension, std::string_view bytes);
+
 // (level / 255 − mean) / deviation for DecodePlan::levels.
 std::vector<float> normalized_levels(const std::vector<float>& mean, const std::vector<float>& deviation);
 

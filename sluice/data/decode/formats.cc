@@ -52,6 +52,11 @@ base::Result<std::int64_t> parse_whole_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (!digits.empty() && error == std::errc() && end == digits.data() + digits.size()) return value;
+  if (base::starts_with(number, "\xEF\xBB\xBF"))
+    return base::fail(
+        Code::kDataLoss,
+        "expected a whole number, found a byte order mark (BOM) before it: save the text as UTF-8 "
+        "without one");
   std::string shown;
   for (const char c : number.substr(0, 20)) shown += c >= ' ' && c <= '~' ? c : '?';
   return base::fail(Code::kDataLoss, "expected a whole number, found '", shown, number.size() > 20 ? "…" : "",

@@ -42,12 +42,14 @@ class Inspection : public nlohmann::json_sax<Json> {
   bool start_array(std::size_t) override { return enter(); }
   bool end_object() override { return leave(); }
   bool end_array() override { return leave(); }
-  bool parse_error(std::size_t, const std::string&, const Json::exception& error) override {
+  bool parse_error(std::size_t place, const std::string&, const Json::exception& error) override {
+    place_ = place;
     cause_ = cause_of(error);
     return false;
   }
 
   const std::string& cause() const { return cause_; }
+  std::size_t place() const { return place_; }  // how many bytes the reader had taken when it gave up
 
  protected:
   bool enter() {
@@ -62,8 +64,23 @@ class Inspection : public nlohmann::json_sax<Json> {
 
  private:
   int depth_ = 0;
+  std::size_t place_ = 0;
   std::string cause_;
 };
+
+// "NaN, which …" if the reader gave up at what Python's json module writes for a number that JSON has no form
+// for, or "".
+std::string python_number(std::string_view text, std::size_t place) {
+  for (const std::string_view name : {"NaN", "-Infinity", "Infinity"}) {
+    const std::size_t first = place > name.size() ? place - name.size() : 0;
+    if (text.substr(0, std::min(text.size(), place + name.size())).find(name, first) ==
+        std::string_view::npos)
+      continue;
+    return base::str(name,
+                     ", which Python writes and JSON has no form for (store null, or the numbers as npy); ");
+  }
+  return "";
+}
 
 // Makes a tree of the values that pass the inspection.
 class Tree : public Inspection {
@@ -162,7 +179,8 @@ bool cbor_pieces_are_flat(std::string_view bytes) {
 base::Status check_json(std::string_view text) {
   Inspection inspection;
   if (Json::sax_parse(text, &inspection, nlohmann::detail::input_format_t::json)) return {};
-  return base::fail(Code::kDataLoss, "not valid JSON: ", inspection.cause());
+  return base::fail(Code::kDataLoss, "not valid JSON: ", python_number(text, inspection.place()),
+                    inspection.cause());
 }
 
 base::Result<std::string> json_of_packed(std::string_view bytes, Format format) {

@@ -14,6 +14,36 @@ tl::unexpected<Error> unsound_avif(avifResult result) {
   return base::fail(Code::kDataLoss, "not a sound AVIF: ", avifResultToString(result));
 }
 
+using Decoder = std::unique_ptr<avifDecoder, decltype(&avifDecoderDestroy)>;
+
+// With the header read, of an image of at most so many pixels.
+avifResult parse(avifDecoder& decoder, std::string_view bytes, std::int64_t pixels) {
+  decoder.maxThreads = 1;
+  decoder.ignoreExif = decoder.ignoreXMP = AVIF_TRUE;
+  decoder.imageSizeLimit =
+      static_cast<std::uint32_t>(std::min<std::int64_t>(pixels, AVIF_DEFAULT_IMAGE_SIZE_LIMIT));
+  decoder.imageCountLimit = 0;
+  const auto result =
+      avifDecoderSetIOMemory(&decoder, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
+  return result == AVIF_RESULT_OK ? avifDecoderParse(&decoder) : result;
+}
+
+// libavif calls an image above the limit damaged.
+base::Status check_size(std::string_view bytes) {
+  const Decoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
+  if (!decoder || parse(*decoder, bytes, AVIF_DEFAULT_IMAGE_SIZE_LIMIT) != AVIF_RESULT_OK) return {};
+  return check_pixels(decoder->image->width, decoder->image->height);
+}
+
+// As Pillow does it: the colours that stand in the file, whatever their alpha.
+void drop_alpha(Pixels& pixels) {
+  const std::size_t area = pixels.bytes.size() / 4;
+  for (std::size_t i = 0; i < area; ++i)
+    for (std::size_t c = 0; c < 3; ++c) pixels.bytes[3 * i + c] = pixels.bytes[4 * i + c];
+  pixels.bytes.resize(3 * area);
+  pixels.channels = 3;
+}
+
 }  // namespace
 
 bool is_avif(std::string_view bytes) {
@@ -22,21 +52,17 @@ bool is_avif(std::string_view bytes) {
 }
 
 base::Result<Pixels> decode_avif(std::string_view bytes, ColorModel model) {
-  const std::unique_ptr<avifDecoder, decltype(&avifDecoderDestroy)> decoder(avifDecoderCreate(),
-                                                                            &avifDecoderDestroy);
+  const Decoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
   if (!decoder) return base::fail(Code::kResourceExhausted, "no memory for an AVIF decoder");
-  decoder->maxThreads = 1;
-  decoder->ignoreExif = decoder->ignoreXMP = AVIF_TRUE;
-  decoder->imageSizeLimit = static_cast<std::uint32_t>(
-      std::min<std::int64_t>(memory_limits().pixels, AVIF_DEFAULT_IMAGE_SIZE_LIMIT));
-  decoder->imageCountLimit = 0;
-  auto result = avifDecoderSetIOMemory(decoder.get(), reinterpret_cast<const std::uint8_t*>(bytes.data()),
-                                       bytes.size());
-  if (result == AVIF_RESULT_OK) result = avifDecoderParse(decoder.get());
-  if (result != AVIF_RESULT_OK) return unsound_avif(result);
+  auto result = parse(*decoder, bytes, memory_limits().pixels);
+  if (result != AVIF_RESULT_OK) {
+    SLUICE_OK(check_size(bytes));
+    return unsound_avif(result);
+  }
   const std::int64_t width = decoder->image->width, height = decoder->image->height;
   SLUICE_OK(check_pixels(width, height));
-  const bool alpha = model == ColorModel::kRgba;
+  // Without a place for alpha, libavif would multiply the colours by it.
+  const bool alpha = model == ColorModel::kRgba || decoder->alphaPresent != AVIF_FALSE;
   const auto size = static_cast<std::size_t>(width * height * (alpha ? 4 : 3));
   // Beside the pixels three planes and alpha of up to two bytes, and as much for the AV1 decoder's
   // references.
@@ -55,7 +81,9 @@ base::Result<Pixels> decode_avif(std::string_view bytes, ColorModel model) {
   rgb.rowBytes = static_cast<std::uint32_t>(width * pixels.channels);
   result = avifImageYUVToRGB(decoder->image, &rgb);
   if (result != AVIF_RESULT_OK) return unsound_avif(result);
-  return alpha ? std::move(pixels) : convert_rgb(std::move(pixels), model);
+  if (model == ColorModel::kRgba) return pixels;
+  if (alpha) drop_alpha(pixels);
+  return convert_rgb(std::move(pixels), model);
 }
 
 }  // namespace sluice::data

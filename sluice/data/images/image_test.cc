@@ -6,6 +6,7 @@
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/decode/npz.h"
 #include "sluice/data/images/resize.h"
+#include "sluice/data/memory.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 
@@ -177,6 +178,33 @@ TEST(Resize, CropsWithABorderAndTurns) {
   EXPECT_THAT(crop_pixels(pixels, 0, 0, 2, 3, true).bytes, ElementsAre(3, 2, 1, 6, 5, 4));
   EXPECT_THAT(crop_pixels(pixels, 0, -1, 1, 3, true).bytes, ElementsAre(2, 1, 0));
   EXPECT_THAT(crop_pixels(pixels, 5, 5, 1, 2).bytes, ElementsAre(0, 0));
+}
+
+// 2×2 pixels of (200, 100, 50) with alpha 128, by Pillow.
+constexpr const char* kAvifAlpha =
+    "AAAAIGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZk1BMUEAAAGGbWV0YQAAAAAAAAAhaGRscgAAAAAAAAAAcGljdAAAAAAAAAAA"
+    "AAAAAAAAAAAOcGl0bQAAAAAAAQAAACxpbG9jAAAAAEQAAAIAAQAAAAEAAAG7AAAAHgACAAAAAQAAAa4AAAANAAAAQmlpbmYA"
+    "AAAAAAIAAAAaaW5mZQIAAAAAAQAAYXYwMUNvbG9yAAAAABppbmZlAgAAAAACAABhdjAxQWxwaGEAAAAAGmlyZWYAAAAAAAAA"
+    "DmF1eGwAAgABAAEAAADDaXBycAAAAJ1pcGNvAAAAFGlzcGUAAAAAAAAAAgAAAAIAAAAQcGl4aQAAAAADCAgIAAAADGF2MUOB"
+    "IAAAAAAAE2NvbHJuY2x4AAEADQAGgAAAAA5waXhpAAAAAAEIAAAADGF2MUOBABwAAAAAOGF1eEMAAAAAdXJuOm1wZWc6bXBl"
+    "Z0I6Y2ljcDpzeXN0ZW1zOmF1eGlsaWFyeTphbHBoYQAAAAAeaXBtYQAAAAAAAAACAAEEAQKDBAACBAEFhgcAAAAzbWRhdBIA"
+    "CgQYADYVMgMQAAwSAAoHOAA2EBDQaTIREAAARmesvIVs7zvb3MAiZuA=";
+
+TEST(Avif, AlphaDoesNotChangeColours) {
+  const std::string file = test::base64(kAvifAlpha);
+  EXPECT_THAT(decode_image(file, ColorModel::kRgba)->bytes,
+              ElementsAre(200, 100, 50, 128, 200, 100, 50, 128, 200, 100, 50, 128, 200, 100, 50, 128));
+  EXPECT_THAT(decode_image(file, ColorModel::kRgb)->bytes,
+              ElementsAre(200, 100, 50, 200, 100, 50, 200, 100, 50, 200, 100, 50));
+  EXPECT_THAT(decode_image(file, ColorModel::kGray)->bytes, ElementsAre(124, 124, 124, 124));  // Pillow's "L"
+}
+
+TEST(Avif, AboveTheLimitOfPixelsTheFlagIsNamed) {
+  const std::int64_t before = std::exchange(memory_limits().pixels, 3);
+  const auto decoded = decode_image(test::base64(kAvifAlpha), ColorModel::kRgb);
+  memory_limits().pixels = before;
+  ASSERT_FALSE(decoded);
+  EXPECT_THAT(decoded.error().what(), HasSubstr("--max-pixels"));
 }
 
 TEST(Npy, ReadsNumpysFiles) {

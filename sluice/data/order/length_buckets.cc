@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/data/decode/decode.h"
 
@@ -98,7 +100,11 @@ class BucketReader : public PartReader {
       return {};
     }));
     if (!bucket && at_ == 0) return no_batch();
-    if (!bucket) return false;
+    if (!bucket) {
+      say_dropped();
+      return false;
+    }
+    given_ += buckets_.count();
     give(*bucket, batch);
     return true;
   }
@@ -144,6 +150,7 @@ class BucketReader : public PartReader {
         return {};
       }));
       if (!bucket) return {};
+      given_ += buckets_.count();
       for (auto& [place, samples] : queues) {
         if (place.first != *bucket) continue;
         for (std::int64_t i = buckets_.count(place.second); i > 0; --i) {
@@ -185,6 +192,16 @@ class BucketReader : public PartReader {
     }
   }
 
+  // What waits in buckets at the end of an epoch, where only whole batches are wanted.
+  void say_dropped() const {
+    const std::int64_t total = settings_.facts->total, dropped = total - given_;
+    if (options_.part != 0 || dropped * 100 <= total) return;
+    base::warn("bucket_by_length: ", base::grouped(dropped), " of the ", base::grouped(total),
+               " samples of epoch ", options_.epoch, " (", dropped * 100 / total, " %) filled no batch on ",
+               base::counted(options_.replicas(), "replica"),
+               " and were dropped: fewer shapes or rows drop fewer, and pad() drops none");
+  }
+
   tl::unexpected<Error> no_batch() const {
     return base::fail(Code::kInvalidArgument, "the ", settings_.facts->total,
                       " samples of an epoch do not fill one batch of any shape on ", options_.replicas(),
@@ -199,6 +216,7 @@ class BucketReader : public PartReader {
   ReaderMemory waiting_memory_;                 // of waiting_
   std::vector<std::deque<RawSample>> waiting_;  // by bucket and local replica
   std::int64_t at_ = 0;
+  std::int64_t given_ = 0;  // samples of all batches so far
 };
 
 }  // namespace

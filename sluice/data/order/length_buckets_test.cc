@@ -158,6 +158,17 @@ TEST_F(LengthBucketsTest, EverySampleComesOnce) {
   EXPECT_EQ(seen, names);
 }
 
+TEST_F(LengthBucketsTest, WhatAnEpochLeavesOutIsCounted) {
+  const std::string urls = texts(8);
+  std::size_t given = 0;
+  testing::internal::CaptureStderr();
+  for (std::int64_t part = 0; part < 4; ++part) given += keys(all(*bucketed(urls).open(0, part, 4))).size();
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr(base::str(lengths_.size() - given, " of the ", lengths_.size(),
+                                        " samples of epoch 0")));
+  EXPECT_EQ(said.find("samples of epoch 0"), said.rfind("samples of epoch 0"));  // by one host
+}
+
 TEST_F(LengthBucketsTest, InTheShardsOrder) {
   const std::string urls = texts(2);
   const auto ordered = [&] {

@@ -1,7 +1,10 @@
 #include "sluice/data/shards/group.h"
 
 #include <algorithm>
+#include <mutex>
 
+#include "sluice/base/log.h"
+#include "sluice/base/printable.h"
 #include "sluice/data/memory.h"
 
 namespace sluice::data {
@@ -15,6 +18,16 @@ bool is_metadata(std::string_view name) {
   return slash >= 4 && base::ends_with(name.substr(0, slash), "__");
 }
 
+void say_apple_double(const std::string& shard, const std::string& member) {
+  static std::once_flag once;
+  std::call_once(once, [&] {
+    base::warn(
+        shard, ": member ", base::printable(member),
+        " is an AppleDouble file of macOS; such members are passed over, here and in all other shards. "
+        "COPYFILE_DISABLE=1 makes macOS's tar leave them out");
+  });
+}
+
 }  // namespace
 
 std::string lower_case(std::string_view text) {
@@ -24,8 +37,12 @@ std::string lower_case(std::string_view text) {
   return result;
 }
 
+bool is_apple_double(std::string_view name) {
+  return base::starts_with(name.substr(name.rfind('/') + 1), "._");  // npos + 1 is 0
+}
+
 std::optional<SplitName> split_name(std::string_view name) {
-  if (is_metadata(name)) return std::nullopt;
+  if (is_metadata(name) || is_apple_double(name)) return std::nullopt;
   const std::size_t slash = name.rfind('/');
   const std::size_t start = slash == std::string_view::npos ? 0 : slash + 1;
   const std::size_t dot = name.find('.', start);
@@ -44,6 +61,15 @@ const Field* RawSample::find(std::string_view extension) const {
   for (const Field& field : fields)
     if (field.extension == extension) return &field;
   return nullptr;
+}
+
+const Field* ExtensionSet::add(const RawSample& sample, const std::string& extension) {
+  constexpr std::size_t kFew = 32;
+  if (sample.fields.size() < kFew) return sample.find(extension);
+  if (places_.empty())
+    for (std::size_t i = 0; i < sample.fields.size(); ++i) places_.emplace(sample.fields[i].extension, i);
+  const auto [place, is_new] = places_.emplace(extension, sample.fields.size());
+  return is_new ? nullptr : &sample.fields[place->second];
 }
 
 std::uint64_t RawSample::bytes() const {
@@ -76,6 +102,7 @@ base::Result<bool> ShardReader::next_member() {
     if (!found) return false;
     if (ahead_.kind != MemberKind::kFile) continue;
     const auto name = split_name(ahead_.name);
+    if (!name && is_apple_double(ahead_.name)) say_apple_double(*shard_, ahead_.name);
     if (!name) continue;
     ahead_name_ = *name;
     has_ahead_ = true;
@@ -89,7 +116,10 @@ base::Status ShardReader::add(RawSample& sample, bool with_payload) {
   field.offset = ahead_.offset;
   field.payload = tar_.offset();
   field.size = ahead_.size;
-  if (const Field* twin = sample.find(field.extension))
+  if (sample.fields.size() == kMaxMembers)
+    return base::fail(Code::kDataLoss, *shard_, ": sample ", sample.key, " has more than ", kMaxMembers,
+                      " members: keys must differ from sample to sample, and end at the first dot");
+  if (const Field* twin = extensions_.add(sample, field.extension))
     return base::fail(Code::kDataLoss, *shard_, ": member ", ahead_.name, " (header at byte ", field.offset,
                       ") has the same key and extension as ", twin->member, " (header at byte ", twin->offset,
                       "): names within a sample must differ, and not in upper and lower case only");
@@ -103,9 +133,10 @@ base::Status ShardReader::add(RawSample& sample, bool with_payload) {
 // A sample that is too large costs itself alone.
 base::Status ShardReader::read_payload(Field& field, RawSample& sample) {
   auto status = tar_.read_payload(field.bytes);
-  if (status && sample.bytes() + field.size > memory_limits().sample)
+  if (status && held_ + field.size > memory_limits().sample)
     status = too_much_memory(base::str(*shard_, ": member ", ahead_.name, " (header at byte ", field.offset,
-                                       "): with it, the sample has ", sample.bytes() + field.size, " bytes"));
+                                       "): with it, the sample has ", held_ + field.size, " bytes"));
+  held_ += field.size;
   if (status || status.error().code() != Code::kResourceExhausted) return status;
   field.bytes = std::string();
   for (Field& other : sample.fields) other.bytes = std::string();
@@ -122,6 +153,8 @@ bool ShardReader::is_whole(const RawSample& sample, std::uint64_t end) const {
 base::Result<bool> ShardReader::next(RawSample& sample, bool with_payloads, std::uint64_t end) {
   if (later_) return tl::unexpected<Error>(*later_);
   sample = RawSample{};
+  extensions_.clear();
+  held_ = 0;
   sample.shard = shard_;
   sample.fields.reserve(last_fields_);
   while (true) {

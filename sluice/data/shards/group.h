@@ -2,8 +2,8 @@
 //
 // A member's name is split at the first dot after its last slash: the key before it, the extension (in lower
 // case) after it. Members that follow each other with the same key are one sample. Left out are folders,
-// links, names without a dot or with an empty key (".hidden"), and names that begin with a `__…__` part.
-// Twice the same extension in a sample is an error.
+// links, names without a dot or with an empty key (".hidden"), AppleDouble files of macOS ("._name"), and
+// names that begin with a `__…__` part. Twice the same extension in a sample is an error.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "sluice/data/shards/tar.h"
@@ -21,6 +22,8 @@ namespace sluice::data {
 struct SplitName {
   std::string_view key, extension;  // the extension as written
 };
+// "a/._0001.jpg": what macOS's tar and zip write beside a file with attributes.
+bool is_apple_double(std::string_view name);
 // Nothing for names that readers leave out.
 std::optional<SplitName> split_name(std::string_view name);
 
@@ -54,6 +57,21 @@ struct RawSample {
   std::string where() const;
 };
 
+// The extensions of one sample. Few of them are compared with each other, many are looked up.
+class ExtensionSet {
+ public:
+  // The field of `sample` that has the extension already, or nothing; then it is noted as that of the next
+  // one.
+  const Field* add(const RawSample& sample, const std::string& extension);
+  void clear() { places_.clear(); }
+
+ private:
+  std::unordered_map<std::string, std::size_t> places_;  // empty while there are few
+};
+
+// No sample has more members: a shard in which all members have one key is a mistake.
+constexpr std::size_t kMaxMembers = 100'000;
+
 // Where the padding of its last member ends in the archive.
 std::uint64_t end_of(const RawSample& sample);
 
@@ -86,6 +104,8 @@ class ShardReader {
   SplitName ahead_name_;  // within ahead_
   bool has_ahead_ = false, ended_ = false;
   std::size_t last_fields_ = 0;  // the most that a sample had
+  ExtensionSet extensions_;      // of the sample that is read
+  std::uint64_t held_ = 0;       // bytes of its payloads
   std::optional<Error> later_;   // what was found behind the last sample
 
   bool is_whole(const RawSample& sample, std::uint64_t end) const;

@@ -189,6 +189,27 @@ TEST_F(UpdateTest, OnlyTheShardsConcernedAreWrittenAgain) {
   EXPECT_EQ((*index)->samples.at(3).size(), 2u);
 }
 
+TEST_F(UpdateTest, MembersThatNobodyCanDecodeAreRefused) {
+  const std::pair<const char*, const char*> broken[] = {
+      {"cls", "cat"}, {"json", "{\"a\": "}, {"npy", "numbers"}, {"png", "no image"}};
+  for (const auto& [extension, bytes] : broken) {
+    folder_.write(base::str("new/0000005.", extension), bytes);
+    const auto report = update();
+    ASSERT_FALSE(report) << extension;
+    EXPECT_THAT(report.error().what(), HasSubstr(base::str("0000005.", extension)));
+    ASSERT_TRUE(base::remove_file(folder_.path(base::str("new/0000005.", extension))));
+  }
+  folder_.write("set/train-0001.tar.tmp-999999999-0", "left by kill -9");
+  folder_.write("new/._0000005.cls", "x");
+  folder_.write("new/.ipynb_checkpoints/0000005.cls", "x");
+  folder_.write("new/0000005.cls", "7");
+  ASSERT_TRUE(update());
+  EXPECT_FALSE(base::path_exists(folder_.path("set/train-0001.tar.tmp-999999999-0")));
+  ASSERT_TRUE(base::remove_file(folder_.path("new/0000005.cls")));
+  folder_.write("new/a.b.cls", "7");
+  EXPECT_THAT(update().error().what(), HasSubstr("ends at the first dot"));
+}
+
 TEST_F(UpdateTest, ARunningTrainingAndOneThatResumesStop) {
   auto dataset = WebDataset(folder_.path("set/train-*.tar"))
                      .images("png")

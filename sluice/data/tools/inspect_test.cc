@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "sluice/data/decode/decode.h"
+#include "sluice/data/shards/shard_index.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
 #include "sluice/data/tools/pack.h"
@@ -10,10 +12,12 @@
 namespace sluice::data {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 std::vector<std::string> problems_of(VerifyOptions options) {
   const auto report = verify(options);
@@ -38,6 +42,74 @@ TEST(Inspect, VerifyComparesWithTheSumsOfTheSet) {
   EXPECT_THAT(
       problems_of({{shard}, {}, 0, 1, nullptr}),
       ElementsAre(HasSubstr("A byte of it was changed, or it was replaced, after its index was made")));
+}
+
+std::string numbered_archive(int samples) {
+  std::vector<std::pair<std::string, std::string>> members;
+  for (int i = 0; i < samples; ++i) members.emplace_back(base::str(i, ".cls"), "1");
+  return test::archive(members);
+}
+
+// An archive that ends early in zeros looks whole, and so does an index that lacks a sample.
+TEST(Inspect, VerifyComparesWithTheIndexAndTheCounts) {
+  const test::Folder folder;
+  const std::string bytes = numbered_archive(10);
+  const std::string shard = folder.write("s.tar", bytes);
+  ASSERT_TRUE(write_index(shard, *index_shard(shard)));
+  EXPECT_THAT(problems_of({{shard}, {}, 0, 1, nullptr}), IsEmpty());
+  std::string cleared = bytes;
+  std::fill(cleared.begin() + 5 * 1024, cleared.end(), '\0');
+  folder.write("s.tar", cleared);
+  EXPECT_THAT(problems_of({{shard}, {}, 0, 1, nullptr}),
+              ElementsAre(AllOf(HasSubstr("has 5 samples"), HasSubstr("s.idx has 10"))));
+  folder.write("s.tar", bytes);
+  ShardIndex index = *index_shard(shard);
+  index.samples.erase(index.samples.begin() + 3);
+  ASSERT_TRUE(write_index(shard, index));
+  EXPECT_THAT(problems_of({{shard}, {}, 0, 1, nullptr}), ElementsAre(HasSubstr("s.idx has 9")));
+  index.samples.push_back(index.samples.back());
+  ASSERT_TRUE(write_index(shard, index));
+  EXPECT_THAT(problems_of({{shard}, {}, 0, 1, nullptr}), ElementsAre(HasSubstr("sample 3 begins at byte")));
+  ASSERT_TRUE(base::remove_file(index_path(shard)));
+  folder.write("sizes.json", "{\"s.tar\": 11}");
+  EXPECT_THAT(problems_of({{shard}, {}, 0, 1, nullptr}),
+              ElementsAre(HasSubstr("sizes.json beside it says 11")));
+}
+
+// 80,000 members with one key took minutes, as each was compared with all before it.
+TEST(Inspect, ASampleWithManyMembersTakesLinearTime) {
+  const test::Folder folder;
+  std::vector<std::pair<std::string, std::string>> members;
+  for (int i = 0; i < 100'001; ++i) members.emplace_back(base::str("a.", i), "");
+  const std::string many = folder.write("many.tar", test::archive(members));
+  EXPECT_THAT(index_shard(many).error().what(), HasSubstr("sample a has more than 100000 members"));
+  members.resize(80'000);
+  members.emplace_back("a.7", "");
+  const std::string twice = folder.write("twice.tar", test::archive(members));
+  EXPECT_THAT(index_shard(twice).error().what(), HasSubstr("has the same key and extension as a.7 "));
+  EXPECT_THAT(problems_of({{twice}, {}, 0, 1, nullptr}), ElementsAre(HasSubstr("member a.7 ")));
+}
+
+TEST(Inspect, AppleDoublesArePassedOverAndSaidOnce) {
+  const test::Folder folder;
+  const std::string shard = folder.write(
+      "mac.tar", test::archive({{"t/._0.cls", "x"}, {"t/0.cls", "1"}, {"t/._1.cls", "x"}, {"t/1.cls", "2"}}));
+  EXPECT_THAT(problems_of({{shard}, {}, 0, 1, nullptr}), ElementsAre(HasSubstr("AppleDouble")));
+  EXPECT_EQ(index_shard(shard)->samples.size(), 2u);
+}
+
+TEST(Inspect, PythonsNumbersAndByteOrderMarksAreNamed) {
+  EXPECT_THAT(check_decodes("json", "{\"a\": NaN}").error().what(), HasSubstr("NaN, which Python writes"));
+  EXPECT_THAT(check_decodes("json", "[1, -Infinity]").error().what(),
+              HasSubstr("Infinity, which Python writes"));
+  EXPECT_THAT(check_decodes("json", "{\"NaN\": x}").error().what(), Not(HasSubstr("Python")));
+  EXPECT_TRUE(check_decodes("json", "{\"a\": \"NaN\"}"));
+  EXPECT_THAT(check_decodes("cls",
+                            "\xEF\xBB\xBF"
+                            "3")
+                  .error()
+                  .what(),
+              HasSubstr("byte order mark (BOM)"));
 }
 
 TEST(Inspect, VerifyFindsAllProblems) {

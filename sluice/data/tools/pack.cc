@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "sluice/base/file.h"
 #include "sluice/base/random.h"
@@ -36,8 +37,12 @@ bool is_image(const std::string& path) { return format_of(extension_of(path)) ==
 // What a file that is left out is, in a word.
 std::string kind_of(const std::string& path) {
   std::error_code unreadable;
+  const std::string name = std::filesystem::path(path).filename().string();
+  const bool folder = std::filesystem::is_directory(path, unreadable);
+  if (base::starts_with(name, "._")) return "AppleDouble of macOS (._NAME)";
+  if (name[0] == '.') return folder ? "folder that begins with a dot" : "file that begins with a dot";
   if (std::filesystem::is_symlink(path, unreadable)) return "link";
-  if (std::filesystem::is_directory(path, unreadable)) return "folder";
+  if (folder) return "folder";
   const std::string extension = extension_of(path);
   return extension.empty() ? "without extension" : extension;
 }
@@ -62,6 +67,11 @@ base::Result<std::vector<std::string>> files_below(const std::string& folder, Pa
            fs::recursive_directory_iterator(folder, fs::directory_options::follow_directory_symlink, failed);
        !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
     const std::string path = entry->path().string();
+    if (entry->path().filename().string()[0] == '.') {  // .ipynb_checkpoints, .git, ._cat.jpg
+      if (entry->is_directory(unreadable)) entry.disable_recursion_pending();
+      leave_out(path, report);
+      continue;
+    }
     if (entry->is_regular_file(unreadable)) {
       paths.push_back(path);
       continue;
@@ -86,8 +96,14 @@ base::Status add_class(const std::string& folder, const std::string& name, std::
                        std::vector<ImageFile>& images, PackReport& report) {
   SLUICE_TRY(const auto paths, files_below(folder, report));
   const std::size_t before = images.size();
+  std::set<std::string> inner;  // folders with images, right below this one
+  bool direct = false;
   for (const std::string& path : paths) {
     if (is_image(path)) {
+      const std::string rest = path.substr(folder.size() + 1);
+      const std::size_t slash = rest.find('/');
+      direct = direct || slash == std::string::npos;
+      if (slash != std::string::npos) inner.insert(rest.substr(0, slash));
       images.push_back({path, extension_of(path), name, "", label});
     } else {
       leave_out(path, report);
@@ -96,6 +112,7 @@ base::Status add_class(const std::string& folder, const std::string& name, std::
   if (images.size() == before)
     return base::fail(Code::kInvalidArgument, "the class folder ", folder,
                       " holds no images: expected files that end on ", kImageExtensions);
+  if (!direct) report.nested.emplace_back(name, std::vector<std::string>(inner.begin(), inner.end()));
   return {};
 }
 

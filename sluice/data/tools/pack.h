@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "sluice/data/batch.h"
@@ -26,7 +27,10 @@ struct PackOptions {
 struct PackReport {
   ShardReport shards;
   std::vector<std::string> classes;  // names, in the order of their numbers; empty for a list with numbers
-  std::int64_t left_out = 0;         // no images by their extension, links to nothing or to a folder above
+  // Classes whose images are all in folders below the class's own, and these folders: perhaps the input is
+  // one level too high ("train" and "test" are no classes).
+  std::vector<std::pair<std::string, std::vector<std::string>>> nested;
+  std::int64_t left_out = 0;  // no images by their extension, links to nothing or to a folder above
   std::string first_left_out;
   std::map<std::string, std::int64_t> left_out_kinds;  // files of each extension, "link", "folder" …
 };

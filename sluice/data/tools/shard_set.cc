@@ -1,5 +1,7 @@
 #include "sluice/data/tools/shard_set.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -10,6 +12,7 @@
 #include <sstream>
 
 #include "sluice/base/file.h"
+#include "sluice/base/number.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/store.h"
@@ -284,7 +287,9 @@ base::Result<ShardReport> write_shards(std::int64_t count,
   SLUICE_OK(check_options(count, options));
   if (cloud::is_object_url(options.folder)) return write_shards_to_bucket(count, produce, options);
   SLUICE_OK(base::make_directories(options.folder));
+  remove_leftovers(options.folder);
   LocalStore store(options);
+  remove_leftovers(store.folder());
   return write_set(count, produce, options, store);
 }
 
@@ -337,6 +342,24 @@ base::Status write_lines(const std::string& path, const std::vector<std::string>
   SLUICE_TRY(const cloud::Store* store, cloud::store_of(name));
   SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_text(text, name));
   return {};
+}
+
+void remove_leftovers(const std::string& folder) {
+  const auto names = base::list_directory(folder);
+  if (!names) return;
+  for (const std::string& name : *names) {
+    const std::size_t at = name.rfind(".tmp-");
+    if (at == std::string::npos) continue;
+    const std::string written = name.substr(0, at);
+    const auto numbers = base::split(name.substr(at + 5), '-');
+    const auto process = numbers.size() == 2 ? base::number_of<pid_t>(numbers[0]) : std::nullopt;
+    if (!process || *process <= 0 || !base::number_of<int>(numbers[1])) continue;
+    const bool ours = base::ends_with(written, ".tar") || base::ends_with(written, ".idx") ||
+                      written == "sizes.json" || written == "classes.txt";
+    if (!ours || ::kill(*process, 0) == 0 || errno != ESRCH) continue;
+    std::error_code ignored;
+    std::filesystem::remove(base::join_path(folder, name), ignored);
+  }
 }
 
 std::string sample_key(std::int64_t index) {

@@ -58,6 +58,10 @@ base::Result<ShardSizes> sizes_of_other_sets(const ShardOptions& options);
 // Replaces a file or an object with lines of text, such as the names of the classes.
 base::Status write_lines(const std::string& path, const std::vector<std::string>& lines);
 
+// Removes what programs of this machine that were killed left in the folder of a set: unfinished shards,
+// index files and lists, under names such as train-0000.tar.tmp-PID-0.
+void remove_leftovers(const std::string& folder);
+
 // "0000042": as webdataset's own writers name samples.
 std::string sample_key(std::int64_t index);
 

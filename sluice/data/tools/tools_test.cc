@@ -99,6 +99,32 @@ TEST(Pack, LinksAreFollowedOnceAndThoseToNothingAreReported) {
   EXPECT_EQ(report->left_out, 3);
 }
 
+TEST(Pack, HiddenFoldersAndAppleDoublesArePassedOver) {
+  const test::Folder folder;
+  for (const char* split : {"train", "test"}) {
+    folder.write(base::str("in/", split, "/cat/0.png"), test::gray_png(1));
+    folder.write(base::str("in/", split, "/cat/.ipynb_checkpoints/0-checkpoint.png"), test::gray_png(1));
+    folder.write(base::str("in/", split, "/cat/._0.png"), "x");
+  }
+  PackOptions options;
+  options.input = folder.path("in");
+  options.shards.folder = folder.path("out");
+  for (const char* left :
+       {"train-0000.tar.tmp-999999999-0", "sizes.json.tmp-999999999-3", "notes.tmp-999999999-3"})
+    folder.write(base::str("out/", left), "x");
+  const auto report = pack(options);
+  ASSERT_TRUE(report) << report.error().what();
+  EXPECT_EQ(report->shards.samples, 2);
+  EXPECT_EQ(report->left_out_kinds.at("folder that begins with a dot"), 2);
+  EXPECT_EQ(report->left_out_kinds.at("AppleDouble of macOS (._NAME)"), 2);
+  ASSERT_EQ(report->nested.size(), 2u);
+  EXPECT_EQ(report->nested.front().first, "test");
+  EXPECT_THAT(report->nested.front().second, ElementsAre("cat"));
+  EXPECT_THAT(
+      *base::list_directory(folder.path("out")),
+      ElementsAre("classes.txt", "notes.tmp-999999999-3", "sizes.json", "train-0000.idx", "train-0000.tar"));
+}
+
 TEST(Pack, AListOfImages) {
   const test::Folder folder;
   folder.write("a b.png", test::gray_png(1));

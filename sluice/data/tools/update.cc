@@ -7,6 +7,8 @@
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/log.h"
+#include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/decode/decode.h"
@@ -15,6 +17,7 @@
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/shards/tar_writer.h"
 #include "sluice/data/shards/urls.h"
+#include "sluice/data/tools/shard_set.h"
 
 namespace sluice::data {
 namespace {
@@ -29,9 +32,16 @@ using Changes = std::map<std::string, NewMembers, std::less<>>;
 base::Result<Changes> changes_in(const UpdateOptions& options) {
   namespace fs = std::filesystem;
   Changes changes;
+  std::vector<std::string> hidden;
   std::error_code failed;
   for (auto entry = fs::recursive_directory_iterator(options.folder, failed);
        !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
+    const std::string file = entry->path().filename().string();
+    if (file[0] == '.') {  // of a version control, a notebook or a Mac
+      if (entry->is_directory()) entry.disable_recursion_pending();
+      hidden.push_back(entry->path().string());
+      continue;
+    }
     if (!entry->is_regular_file()) continue;
     const std::string path = entry->path().string();
     const std::string name = entry->path().lexically_relative(options.folder).string();
@@ -46,16 +56,26 @@ base::Result<Changes> changes_in(const UpdateOptions& options) {
       return base::fail(Code::kInvalidArgument, path,
                         ": there is another file with this key and extension, in ",
                         "other letters: expected one");
-    if (!options.check || format_of(extension) != Format::kImage) continue;
+    if (!options.check) continue;
     SLUICE_TRY(const std::string bytes, base::read_file(path));
-    const auto decoded = decode_image(bytes, ColorModel::kRgb);
-    if (!decoded) return base::fail_at(decoded, path);
+    if (const auto sound = check_decodes(extension, bytes); !sound) return base::fail_at(sound, path);
   }
+  if (!hidden.empty())
+    base::warn("passed over ", base::counted(static_cast<std::int64_t>(hidden.size()), "name"),
+               " that begin with a dot, the first being ", hidden.front());
   if (failed) return base::fail(Code::kNotFound, "cannot list ", options.folder, ": ", failed.message());
   if (changes.empty())
     return base::fail(Code::kInvalidArgument, options.folder,
                       " has no files: expected some named KEY.EXTENSION");
   return changes;
+}
+
+bool has_dots(const Changes& changes) {
+  return std::any_of(changes.begin(), changes.end(), [](const auto& change) {
+    return std::any_of(change.second.begin(), change.second.end(), [](const auto& member) {
+      return member.first.find('.') != std::string::npos && !base::ends_with(member.first, ".gz");
+    });
+  });
 }
 
 // The shards that hold one of the keys.
@@ -89,7 +109,8 @@ base::Result<std::vector<std::string>> shards_with(const Changes& changes,
   return base::fail(
       Code::kNotFound, "no sample has the key '", *missing.begin(), "'",
       missing.size() > 1 ? base::str(", nor have any ", missing.size() - 1, " other keys") : "",
-      ": expected files named after samples of these shards; 'sluice data ls --keys' lists them");
+      ": expected files named after samples of these shards; 'sluice data ls --keys' lists them",
+      has_dots(changes) ? ". The key of a file ends at the first dot of its name" : "");
 }
 
 class Rewriting {
@@ -191,6 +212,8 @@ base::Status change_sizes(const std::vector<std::string>& shards, const Change& 
 
 base::Result<UpdateReport> update_samples(const UpdateOptions& options) {
   SLUICE_TRY(const Changes changes, changes_in(options));
+  for (const std::string& url : options.urls)
+    if (!is_remote(url)) remove_leftovers(base::parent_path(url));
   UpdateReport report;
   SLUICE_TRY(report.shards, shards_with(changes, options.urls));
   // Until the end nothing says what bytes these shards have.

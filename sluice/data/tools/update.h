@@ -15,7 +15,7 @@ struct UpdateOptions {
   // Files KEY.EXTENSION, as `sluice data cat --out` writes them, keys with slashes in folders: each replaces
   // the member with this extension of the sample with this key, or is added to it.
   std::string folder;
-  bool check = true;                                                    // decodes each image first
+  bool check = true;                                                    // decodes each member first
   std::function<void(std::int64_t done, std::int64_t total)> progress;  // shards
 };
 

@@ -1,5 +1,7 @@
 #include "sluice/provision/remote/keeper.h"
 
+#include <algorithm>
+#include <cmath>
 #include <csignal>
 
 namespace sluice::provision {
@@ -27,11 +29,12 @@ int Keeper::to_end() {
       return finish();
     }
     started_ = run_.now();
+    was_up_ = true;
     switch (watch_run()) {
       case Outcome::kSignal:
         end_run("told to stop");
         status_ = run_.signal() == SIGINT ? 130 : 143;
-        why_ = "told to stop; the slice stays: `sluice tpu delete` ends its cost";
+        why_ = "told to stop";
         return finish();
       case Outcome::kTooDear:
         end_run("--max-cost is reached");
@@ -41,6 +44,8 @@ int Keeper::to_end() {
         if (const auto removed = run_.remove_slice(); !removed)
           why_ = base::str("--max-cost is reached, and the slice could not be deleted: ",
                            removed.error().what());
+        else
+          slice_stays_ = false;
         return finish();
       case Outcome::kEnded:
         if (is_final(status_) || !goes_on_after_failure()) return finish();
@@ -55,8 +60,16 @@ int Keeper::to_end() {
       status_ = status_ == 0 ? 1 : status_;
       return finish();
     }
+    if (quick_failures_ > 0) run_.sleep(pause());
     run_.say(base::str("restart ", restart_, " of at most ", limits_.max_restarts));
   }
+}
+
+// Before the restart after a quick failure, which will mostly fail again: twice as long each time.
+double Keeper::pause() const {
+  const double seconds = std::min(limits_.retry, std::exp2(quick_failures_));
+  run_.say(base::str("waiting ", seconds, " s before the restart"));
+  return seconds;
 }
 
 bool Keeper::is_too_dear() const { return limits_.max_cost > 0 && run_.dollars() >= limits_.max_cost; }
@@ -201,6 +214,8 @@ bool Keeper::goes_on_after_failure() {
 
 int Keeper::finish() {
   if (!why_.empty()) run_.say(why_);
+  if (slice_stays_ && was_up_)
+    run_.say(base::str("the slice stays, and costs money until it is deleted: ", run_.delete_command()));
   return status_;
 }
 

@@ -28,9 +28,10 @@ class KeptRun {
   virtual void stop_run() = 0;                  // SIGTERM: the workers save
   virtual void kill_run() = 0;
 
-  virtual double dollars() = 0;  // what the slice has cost so far, at list prices
-  virtual int signal() = 0;      // SIGINT or SIGTERM that has come to this program; 0: none
-  virtual double now() = 0;      // never goes back
+  virtual std::string delete_command() = 0;  // with which the user ends the slice
+  virtual double dollars() = 0;              // what the slice has cost so far, at list prices
+  virtual int signal() = 0;                  // SIGINT or SIGTERM that has come to this program; 0: none
+  virtual double now() = 0;                  // never goes back
   virtual void sleep(double seconds) = 0;
   virtual void say(const std::string& text) = 0;
 };
@@ -67,12 +68,14 @@ class Keeper {
   void end_run(const std::string& why);
   bool goes_on_after_failure();
   bool is_too_dear() const;
+  double pause() const;
   int finish();
 
   KeptRun& run_;
   const KeepLimits limits_;
   int restart_ = 0;
-  int quick_failures_ = 0;   // in a row
+  int quick_failures_ = 0;  // in a row
+  bool was_up_ = false, slice_stays_ = true;
   bool is_doubted_ = false;  // the slice says that it is well, and no run gets going on it
   double started_ = 0;
   std::optional<double> unsteady_since_;

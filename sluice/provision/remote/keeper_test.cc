@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(SliceViews, OfEveryStateOfANode) {
   const auto kind = [](const std::string& node, const std::string& health = "HEALTHY",
@@ -116,6 +117,7 @@ class Scene : public KeptRun {
     ended_ = 143;
   }
   void kill_run() override { log.push_back("kill"); }
+  std::string delete_command() override { return "sluice tpu delete x"; }
   double dollars() override { return price * time_; }
   int signal() override { return signal_; }
   double now() override { return time_; }
@@ -141,6 +143,16 @@ TEST(Keeper, AnUndisturbedRun) {
   Scene scene;
   EXPECT_EQ(Keeper(scene, {}).to_end(), 0);
   EXPECT_THAT(scene.log, ElementsAre("run 0"));
+  EXPECT_THAT(scene.said,
+              HasSubstr("the slice stays, and costs money until it is deleted: sluice tpu delete x"));
+}
+
+TEST(Keeper, RestartsAfterQuickFailuresWait) {
+  Scene scene;
+  scene.statuses = {7, 7, 7, 7};
+  EXPECT_EQ(Keeper(scene, {}).to_end(), 7);
+  EXPECT_GE(scene.now(), 4 * 5 + 2 + 4 + 8);
+  EXPECT_THAT(scene.said, HasSubstr("waiting 8 s before the restart"));
 }
 
 TEST(Keeper, MakesTheSliceThatIsNotThere) {
@@ -218,6 +230,7 @@ TEST(Keeper, LimitsHold) {
   limits.max_cost = 500;
   EXPECT_EQ(Keeper(dear, limits).to_end(), 1);
   EXPECT_THAT(dear.log, ElementsAre("run 0", "stop", "remove"));
+  EXPECT_THAT(dear.said, Not(HasSubstr("the slice stays")));
   EXPECT_GE(dear.done, 499);
 }
 

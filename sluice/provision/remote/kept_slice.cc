@@ -316,6 +316,10 @@ std::optional<int> KeptSlice::run_status() {
 void KeptSlice::stop_run() { run_->signal(SIGTERM); }
 void KeptSlice::kill_run() { run_->kill(); }
 
+std::string KeptSlice::delete_command() {
+  return base::str("sluice tpu delete ", options_.name, " --zone ", zone_, " --project ", cloud_.project);
+}
+
 int KeptSlice::signal() {
   signals_.drain();
   if (signals_.count() > 0) cancelled_ = true;

@@ -63,6 +63,7 @@ class KeptSlice : public KeptRun {
   std::optional<int> run_status() override;
   void stop_run() override;
   void kill_run() override;
+  std::string delete_command() override;
   double dollars() override { return dollars_; }
   int signal() override;
   double now() override;

@@ -64,10 +64,12 @@ std::unique_ptr<data::WebDataset> text_classes(const TrainOptions& options, cons
   lengths.length = [encoder](std::string_view text) { return static_cast<int64_t>(encoder(text).size()); };
   lengths.padding = {static_cast<double>(padding), 0};
   set->bucket_by_length(options.texts, shapes, lengths);
-  if (training)
-    set->shuffle(options.shuffle).interleave(options.streams).drop_last();
-  else
+  if (training) {
+    set->shuffle(options.shuffle).drop_last();
+    if (options.streams != TrainOptions().streams) set->interleave(options.streams);
+  } else {
     set->pad();
+  }
   return set;
 }
 
