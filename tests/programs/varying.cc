@@ -25,6 +25,59 @@ struct ActorCriticImpl : nn::Module {
 };
 TORCH_MODULE(ActorCritic);
 
+// Generalized advantage estimation (Schulman et al. (2016)), as it is written for one value after the other.
+torch::Tensor advantages(const torch::Tensor& reward, const torch::Tensor& value,
+                         const torch::Tensor& going_on) {
+  const int64_t rounds = reward.size(0);
+  torch::Tensor result = torch::zeros_like(reward), sum = torch::zeros({}, reward.options());
+  for (int64_t i = rounds - 1; i >= 0; --i) {
+    const torch::Tensor next = i + 1 < rounds ? value[i + 1] : torch::zeros({}, reward.options());
+    const torch::Tensor surprise = reward[i] + 0.99 * next * going_on[i] - value[i];
+    sum = surprise + 0.99 * 0.95 * going_on[i] * sum;
+    result[i] = sum;
+  }
+  return result;
+}
+
+void proximal_policy(torch::Device device, Curve& curve) {
+  ActorCritic model;
+  model->to(device);
+  torch::optim::Adam optimizer(model->parameters(), 1e-2);
+  constexpr int64_t kRounds = 64, kRows = 16;
+  for (int step = 0; step < kManySteps / 2; ++step) {
+    const torch::Tensor states = torch::randn({kRounds, 4}).to(device), actions = labels(kRounds, 3, device);
+    const torch::Tensor reward = (actions == states.argmax(1) % 3).to(torch::kFloat);
+    const torch::Tensor going_on = (torch::rand({kRounds}) < 0.95).to(torch::kFloat).to(device);
+    torch::Tensor before, advantage, target;
+    {
+      torch::NoGradGuard no_grad;
+      const auto [policy, value] = model->forward(states);
+      before = policy.gather(1, actions.unsqueeze(1)).squeeze(1);
+      advantage = advantages(reward, value, going_on);
+      target = advantage + value;
+      advantage = (advantage - advantage.mean()) / (advantage.std() + 1e-8);
+    }
+    torch::Tensor total = torch::zeros({}, device);
+    const torch::Tensor order = torch::randperm(kRounds);
+    for (int64_t first = 0; first < kRounds; first += kRows) {
+      const torch::Tensor rows = order.slice(0, first, first + kRows).to(device);
+      const auto [policy, value] = model->forward(states.index_select(0, rows));
+      const torch::Tensor now = policy.gather(1, actions.index_select(0, rows).unsqueeze(1)).squeeze(1);
+      const torch::Tensor ratio = (now - before.index_select(0, rows)).exp(),
+                          gain = advantage.index_select(0, rows);
+      const torch::Tensor loss = -torch::min(ratio * gain, ratio.clamp(0.8, 1.2) * gain).mean() +
+                                 0.5 * F::mse_loss(value, target.index_select(0, rows)) +
+                                 0.01 * (policy.exp() * policy).sum(1).mean();
+      optimizer.zero_grad();
+      loss.backward();
+      nn::utils::clip_grad_norm_(model->parameters(), 0.5);
+      optimizer.step();
+      total = total + loss.detach();
+    }
+    curve.add(total);
+  }
+}
+
 void advantage_actor_critic(torch::Device device, Curve& curve) {
   ActorCritic model;
   model->to(device);
@@ -46,6 +99,35 @@ void advantage_actor_critic(torch::Device device, Curve& curve) {
     }
     const torch::Tensor gain = torch::stack(returns).detach() - torch::stack(values);
     const torch::Tensor loss = -(torch::stack(chosen) * gain.detach()).mean() + 0.5 * gain.pow(2).mean();
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    curve.add(loss);
+  }
+}
+
+// The replay memory lies on the device; rows are written in turn and read at random.
+void deep_q_replay(torch::Device device, Curve& curve) {
+  nn::Sequential policy(nn::Linear(4, 32), nn::ReLU(), nn::Linear(32, 2));
+  policy->to(device);
+  torch::optim::Adam optimizer(policy->parameters(), 5e-3);
+  torch::Tensor states = torch::zeros({12, 4}, device), rewards = torch::zeros({12}, device);
+  torch::Tensor actions = torch::zeros({12}, torch::TensorOptions(torch::kLong).device(device));
+  for (int step = 0; step < kManySteps; ++step) {
+    const int64_t place = step % 12;
+    states[place] = torch::randn({4}).to(device);
+    actions[place] = labels(1, 2, device)[0];
+    rewards[place] = states[place].sum() * (1 - 2 * actions[place]);
+    std::vector<torch::Tensor> state, action, reward;
+    for (int i = 0; i < 4; ++i) {
+      const int64_t row = torch::randint(std::min(step + 1, 12), {1}).item<int64_t>();
+      state.push_back(states[row]);
+      action.push_back(actions[row]);
+      reward.push_back(rewards[row]);
+    }
+    const torch::Tensor value =
+        policy->forward(torch::stack(state)).gather(1, torch::stack(action).unsqueeze(1)).squeeze(1);
+    const torch::Tensor loss = F::smooth_l1_loss(value, torch::stack(reward));
     optimizer.zero_grad();
     loss.backward();
     optimizer.step();

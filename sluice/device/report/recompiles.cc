@@ -65,8 +65,8 @@ constexpr const char* kForUnique =
     "its length depends on values: call it on the host (.cpu()), or give the length where there is an "
     "argument for it (output_size, minlength)";
 constexpr const char* kForLengths =
-    "a length that changes: pad to a few lengths and mask what was added; for a smaller last batch there is "
-    ".drop_last() and .pad()";
+    "a length that changes: pad to a few lengths and mask what was added (sluice::pad_to); for a smaller "
+    "last batch there is .drop_last() and .pad()";
 constexpr const char* kForSlices =
     "slices of one length share a program wherever they begin: keep the length, or pad to a few lengths";
 constexpr const char* kForPlaces = "pass places as a tensor: index_select(0, positions), gather";
