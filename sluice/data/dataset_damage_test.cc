@@ -70,6 +70,16 @@ TEST_F(DatasetDamageTest, WhatADamagedShardLosesIsCounted) {
   const auto counted = WebDataset(skipping).max_bad(8).open();
   EXPECT_EQ(keys(all(*counted)).size(), 200u);
   EXPECT_EQ(counted->statistics().bad, 8);
+  // Zeros look like the end of an archive, but not where the index has more samples.
+  folder_.write("s-3.tar", whole.substr(0, cut) + std::string(whole.size() - cut, '\0'));
+  EXPECT_THAT(test::thrown([&] { all(*dataset(urls).batch(25).open()); }),
+              HasSubstr("s-3.tar: it ends after 12 samples: expected 20"));
+  const WebDataset again = dataset(urls).batch(25).on_error(OnError::kSkip);
+  EXPECT_THAT(test::thrown([&] { all(*WebDataset(again).max_bad(7).open()); }),
+              HasSubstr("more than 7 bad samples"));
+  const auto cleared = WebDataset(again).max_bad(8).open();
+  EXPECT_EQ(keys(all(*cleared)).size(), 200u);
+  EXPECT_EQ(cleared->statistics().bad, 8);
   // One damaged header with an index: one sample.
   std::string damaged = whole;
   damaged[index.starts()[5]] = static_cast<char>(damaged[index.starts()[5]] ^ 1);

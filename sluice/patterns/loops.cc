@@ -335,12 +335,18 @@ void join_rows(Rewriter& r, size_t least) {
   });
 }
 
-// Makes the loops that can be made at once. Returns how many.
-size_t make_loops(Rewriter& r, size_t min_rounds) {
-  const Sequence sequence(r);
+// Plans the loops that can be made at once.
+LoopPlanner planned(const Rewriter& r, const Sequence& sequence, size_t min_rounds) {
   LoopPlanner planner(r, sequence, min_rounds);
   for (const Repeat& repeat : find_repeats(sequence.symbols(), min_rounds))
     planner.add(repeat.begin, repeat.period, repeat.rounds());
+  return planner;
+}
+
+// Makes them. Returns how many.
+size_t make_loops(Rewriter& r, size_t min_rounds) {
+  const Sequence sequence(r);
+  const LoopPlanner planner = planned(r, sequence, min_rounds);
   if (planner.loops().empty()) return 0;
   constexpr size_t kNone = ~size_t{0};
   std::vector<size_t> loop_of(sequence.size(), kNone);
@@ -387,7 +393,8 @@ size_t make_loops(Rewriter& r, size_t min_rounds) {
 }  // namespace
 
 void loops(Rewriter& r, size_t min_rounds) {
-  if (min_rounds < 2 || find_repeats(Sequence(r).symbols(), min_rounds).empty()) return;
+  // A program without loops stays as it is, to the letter.
+  if (min_rounds < 2 || planned(r, Sequence(r), min_rounds).loops().empty()) return;
   constexpr int kPasses = 8;  // one for loops that read what loops of the pass before made
   for (int pass = 0; pass < kPasses; ++pass) {
     r.flatten();

@@ -9,12 +9,32 @@
 #include "sluice/base/log.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/shown_url.h"
+#include "sluice/data/shards/shard_facts.h"
+#include "sluice/data/shards/shard_index.h"
+#include "sluice/data/shards/urls.h"
 
 namespace sluice::data {
 namespace {
 
 bool cancelled(const ReadSettings& settings) {
   return settings.source.cancelled != nullptr && *settings.source.cancelled;
+}
+
+// A local shard that was read to its end without being counted before: an archive that ends in zeros too
+// early looks whole, but its index file, else sizes.json, knows better. One that cannot be read says nothing
+// here.
+base::Status check_count(const std::string& url, std::int64_t samples) {
+  if (is_remote(url) || !can_be_read_again(url)) return {};
+  std::optional<std::int64_t> expected;
+  if (const auto index = read_index(url); index && *index)
+    expected = static_cast<std::int64_t>((*index)->samples.size());
+  if (!expected)
+    if (const auto record = FolderSizes().find(url); record && *record) expected = (*record)->samples;
+  if (!expected || *expected <= samples) return {};
+  return base::fail(Code::kDataLoss, base::shown_urls(url), ": it ends after ",
+                    base::counted(samples, "sample"), ": expected ", *expected,
+                    " as its index or sizes.json says; if the shard is right, make the index again with "
+                    "'sluice data index'");
 }
 
 // False when reading was cancelled meanwhile.
@@ -136,6 +156,7 @@ base::Result<bool> RangeReader::read_next(RawSample& sample) {
     if (segment_ == options_.segments.size()) return false;
     if (!shard_) SLUICE_OK(open(0));
     SLUICE_TRY(const bool found, advance(sample, true));
+    if (!found) SLUICE_OK(check_count(url(), at_));
     ++at_;
     if (found) return true;
     shard_.reset();
