@@ -83,9 +83,9 @@ TEST(Tokenizer, NamesAComponentThatItDoesNotKnow) {
   EXPECT_THAT(message_of(tokenizer), HasSubstr("Known are BPE, WordPiece, Unigram"));
   tokenizer = byte_tokenizer({});
   tokenizer["pre_tokenizer"] = {
-      {"type", "Split"}, {"pattern", {{"Regex", "[a-z&&[^b]]"}}}, {"behavior", "Isolated"}};
+      {"type", "Split"}, {"pattern", {{"Regex", "(?~b)"}}}, {"behavior", "Isolated"}};
   EXPECT_THAT(message_of(tokenizer),
-              HasSubstr("pre_tokenizer.pattern: the pattern '[a-z&&[^b]]' has && within a class"));
+              HasSubstr("pre_tokenizer.pattern: the pattern '(?~b)', at byte 2: (?~…) is not known"));
   tokenizer["pre_tokenizer"]["pattern"] = {{"Regex", "(a"}};
   EXPECT_THAT(message_of(tokenizer), HasSubstr("missing closing parenthesis"));
   tokenizer["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "Isolate"}};
@@ -195,9 +195,17 @@ TEST(Regex, MeansWhatRubyMeans) {
   EXPECT_THAT(matches("\\h+", "12afg"), ElementsAre("12af"));
   EXPECT_THAT(matches("x*", "axb"), ElementsAre("", "x", ""));
   EXPECT_THAT(matches("[]a]+", "a]b"), ElementsAre("a]"));
-  EXPECT_FALSE(Regex::compile("[a[^b]]"));
-  EXPECT_FALSE(Regex::compile("a{2}+"));
-  EXPECT_FALSE(Regex::compile("[\\W]"));
+  EXPECT_THAT(matches("\\p{Han}+", "漢、字"), ElementsAre("漢", "字"));  // the script, without its extensions
+  EXPECT_THAT(matches("[\\u3040-\\u309f&&[^い]]+", "あいう"), ElementsAre("あ", "う"));
+  EXPECT_THAT(matches("[[:punct:]]+", "a$+、"), ElementsAre("$+、"));
+  EXPECT_THAT(matches("\\w+|[\\W_]+", "a² _"), ElementsAre("a²", " _"));
+  EXPECT_THAT(matches("[\\w]+", "a²"), ElementsAre("a"));
+  EXPECT_THAT(matches("a{1,2}+", "aaaaa"), ElementsAre("aaaaa"));
+  EXPECT_THAT(matches("(?i)ss|fi", "ßSSﬁ"), ElementsAre("ß", "SS", "ﬁ"));
+  EXPECT_THAT(matches("\\Qa\\E", "QaE"), ElementsAre("QaE"));
+  EXPECT_THAT(matches("a(?i)b|c", "aB aC C"), ElementsAre("aB", "aC"));
+  EXPECT_FALSE(Regex::compile("(?~a)"));
+  EXPECT_FALSE(Regex::compile("\\p{Foo}"));
 }
 
 TEST(Unicode, FindsTheFirstByteThatIsNoUtf8) {
