@@ -78,9 +78,9 @@ TEST(Tokenizer, NamesAComponentThatItDoesNotKnow) {
   EXPECT_THAT(message_of(tokenizer), HasSubstr("tokenizer.json: normalizer.normalizers[0]: unknown "
                                                "normalizer 'NFQ'; did you mean 'NFC'? Known are NFC, "));
   tokenizer = byte_tokenizer({});
-  tokenizer["model"]["type"] = "WordLevel";
-  EXPECT_THAT(message_of(tokenizer), HasSubstr("model: unknown model 'WordLevel'"));
-  EXPECT_THAT(message_of(tokenizer), HasSubstr("Known are BPE, WordPiece, Unigram"));
+  tokenizer["model"]["type"] = "Words";
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("model: unknown model 'Words'"));
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("Known are BPE, WordPiece, WordLevel, Unigram"));
   tokenizer = byte_tokenizer({});
   tokenizer["pre_tokenizer"] = {
       {"type", "Split"}, {"pattern", {{"Regex", "(?~b)"}}}, {"behavior", "Isolated"}};
@@ -117,6 +117,24 @@ TEST(Tokenizer, PiecesOfALineHaveTheTokensOfTheLine) {
   }
 }
 
+// The numbers of the file do not count where they are not the model's, or the next.
+TEST(Tokenizer, AddedTokensHaveTheIdsOfHuggingFace) {
+  auto tokenizer = byte_tokenizer({});
+  const auto token = [](int id, const char* content) { return json{{"id", id}, {"content", content}}; };
+  tokenizer["added_tokens"] = {token(3, "<x>"), token(900, "<y>"), token(9, "a")};
+  const auto loaded = Tokenizer::parse(tokenizer.dump());
+  EXPECT_EQ(loaded.id_of("<x>"), 256u);
+  EXPECT_EQ(loaded.id_of("<y>"), 257u);
+  EXPECT_EQ(loaded.id_of("a"), Tokenizer::parse(byte_tokenizer({}).dump()).id_of("a"));
+  EXPECT_EQ(loaded.vocabulary_size(), 258u);
+  // White space that one has taken is none again.
+  tokenizer["added_tokens"] = {
+      {{"id", 256}, {"content", "\n"}, {"lstrip", true}, {"rstrip", true}, {"normalized", false}}};
+  std::vector<std::uint32_t> ids;
+  Tokenizer::parse(tokenizer.dump()).append_ids("\n \n\n ", ids);
+  EXPECT_THAT(ids, ElementsAre(256));
+}
+
 TEST(Tokenizer, SaysWhatIsWrongInAFile) {
   auto tokenizer = byte_tokenizer({{"a", "b"}});
   tokenizer["model"]["merges"].push_back({"a", "zz"});
@@ -126,9 +144,6 @@ TEST(Tokenizer, SaysWhatIsWrongInAFile) {
   EXPECT_THAT(message_of(tokenizer), HasSubstr("have the id 5: expected one each"));
   tokenizer["model"]["vocab"]["x"] = -1;
   EXPECT_THAT(message_of(tokenizer), HasSubstr("expected an id below 16777216 for the token 'x', found -1"));
-  tokenizer = byte_tokenizer({});
-  tokenizer["added_tokens"] = {{{"id", 3}, {"content", "<s>"}, {"special", true}}};
-  EXPECT_THAT(message_of(tokenizer), HasSubstr("added_tokens[0]: '<s>' has the id 3, which is that of"));
   tokenizer = byte_tokenizer({});
   tokenizer["model"]["dropout"] = 0.1;
   EXPECT_THAT(message_of(tokenizer), HasSubstr("dropout leaves out merges at random"));

@@ -52,9 +52,26 @@ def measure():
             continue
         codes = COARSE if is_block(name) else ALL
         made[name] = ranges(rf"\p{{{name}}}+", codes, texts[len(codes)])
+    made["=noscript"] = without_script(made["unknown"])
     for name in POSIX:
         made[f"[:{name}:]"] = ranges(f"[[:{name}:]]+", ALL, texts[len(ALL)])
     return made
+
+
+def without_script(unassigned):
+    """The characters that the pre-tokenizer UnicodeScripts has no script for: its table is older."""
+    lacking = set(ALL) - {code for first, last in unassigned for code in range(first, last + 1)}
+    for other in "aあ":
+        text = other + "".join(chr(code) + other for code in ALL)
+        begins = {span[0] for _, span in pre_tokenizers.UnicodeScripts().pre_tokenize_str(text)}
+        lacking &= {code for place, code in enumerate(ALL) if 1 + 2 * place not in begins}
+    found = []
+    for code in sorted(lacking):
+        if found and found[-1][1] == code - 1:
+            found[-1][1] = code
+        else:
+            found.append([code, code])
+    return found
 
 
 def number(value):

@@ -66,7 +66,8 @@ base::Result<CodePoints> read_property(PatternReader& reader, bool negated) {
     negated = !negated;
     name.remove_prefix(1);
   }
-  const auto found = name.find(':') == std::string_view::npos ? find_property(name) : std::nullopt;
+  const auto found =
+      name.find_first_of(":=[]") == std::string_view::npos ? find_property(name) : std::nullopt;
   if (!found) return reader.fail(Code::kInvalidArgument, "Oniguruma has no property '", name, "'");
   reader.at = end + 1;
   return negated ? found->complement() : *found;
