@@ -83,7 +83,7 @@ base::Result<AddedTokens> AddedTokens::read(const Json& list, const std::string&
   std::unordered_map<std::string, std::size_t> looked_for[2];
   for (const Token& token : added.tokens_) {
     if (token.decoded.empty()) continue;
-    const std::size_t place = added.by_id_[token.id];
+    const std::size_t place = added.by_content_[token.content];
     if (looked_for[token.normalized].emplace(token.decoded, place).second)
       added.tries_[token.normalized].add(token.decoded, static_cast<std::uint32_t>(place));
   }
