@@ -78,14 +78,14 @@ TEST(Tokenizer, NamesAComponentThatItDoesNotKnow) {
   EXPECT_THAT(message_of(tokenizer), HasSubstr("tokenizer.json: normalizer.normalizers[0]: unknown "
                                                "normalizer 'NFQ'; did you mean 'NFC'? Known are NFC, "));
   tokenizer = byte_tokenizer({});
-  tokenizer["model"]["type"] = "WordLevel";
-  EXPECT_THAT(message_of(tokenizer), HasSubstr("model: unknown model 'WordLevel'"));
-  EXPECT_THAT(message_of(tokenizer), HasSubstr("Known are BPE, WordPiece, Unigram"));
+  tokenizer["model"]["type"] = "Words";
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("model: unknown model 'Words'"));
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("Known are BPE, WordPiece, WordLevel, Unigram"));
   tokenizer = byte_tokenizer({});
   tokenizer["pre_tokenizer"] = {
-      {"type", "Split"}, {"pattern", {{"Regex", "[a-z&&[^b]]"}}}, {"behavior", "Isolated"}};
+      {"type", "Split"}, {"pattern", {{"Regex", "(?~b)"}}}, {"behavior", "Isolated"}};
   EXPECT_THAT(message_of(tokenizer),
-              HasSubstr("pre_tokenizer.pattern: the pattern '[a-z&&[^b]]' has && within a class"));
+              HasSubstr("pre_tokenizer.pattern: the pattern '(?~b)', at byte 2: (?~…) is not known"));
   tokenizer["pre_tokenizer"]["pattern"] = {{"Regex", "(a"}};
   EXPECT_THAT(message_of(tokenizer), HasSubstr("missing closing parenthesis"));
   tokenizer["pre_tokenizer"] = {{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "Isolate"}};
@@ -117,6 +117,24 @@ TEST(Tokenizer, PiecesOfALineHaveTheTokensOfTheLine) {
   }
 }
 
+// The numbers of the file do not count where they are not the model's, or the next.
+TEST(Tokenizer, AddedTokensHaveTheIdsOfHuggingFace) {
+  auto tokenizer = byte_tokenizer({});
+  const auto token = [](int id, const char* content) { return json{{"id", id}, {"content", content}}; };
+  tokenizer["added_tokens"] = {token(3, "<x>"), token(900, "<y>"), token(9, "a")};
+  const auto loaded = Tokenizer::parse(tokenizer.dump());
+  EXPECT_EQ(loaded.id_of("<x>"), 256u);
+  EXPECT_EQ(loaded.id_of("<y>"), 257u);
+  EXPECT_EQ(loaded.id_of("a"), Tokenizer::parse(byte_tokenizer({}).dump()).id_of("a"));
+  EXPECT_EQ(loaded.vocabulary_size(), 258u);
+  // White space that one has taken is none again.
+  tokenizer["added_tokens"] = {
+      {{"id", 256}, {"content", "\n"}, {"lstrip", true}, {"rstrip", true}, {"normalized", false}}};
+  std::vector<std::uint32_t> ids;
+  Tokenizer::parse(tokenizer.dump()).append_ids("\n \n\n ", ids);
+  EXPECT_THAT(ids, ElementsAre(256));
+}
+
 TEST(Tokenizer, SaysWhatIsWrongInAFile) {
   auto tokenizer = byte_tokenizer({{"a", "b"}});
   tokenizer["model"]["merges"].push_back({"a", "zz"});
@@ -126,9 +144,6 @@ TEST(Tokenizer, SaysWhatIsWrongInAFile) {
   EXPECT_THAT(message_of(tokenizer), HasSubstr("have the id 5: expected one each"));
   tokenizer["model"]["vocab"]["x"] = -1;
   EXPECT_THAT(message_of(tokenizer), HasSubstr("expected an id below 16777216 for the token 'x', found -1"));
-  tokenizer = byte_tokenizer({});
-  tokenizer["added_tokens"] = {{{"id", 3}, {"content", "<s>"}, {"special", true}}};
-  EXPECT_THAT(message_of(tokenizer), HasSubstr("added_tokens[0]: '<s>' has the id 3, which is that of"));
   tokenizer = byte_tokenizer({});
   tokenizer["model"]["dropout"] = 0.1;
   EXPECT_THAT(message_of(tokenizer), HasSubstr("dropout leaves out merges at random"));
@@ -195,9 +210,17 @@ TEST(Regex, MeansWhatRubyMeans) {
   EXPECT_THAT(matches("\\h+", "12afg"), ElementsAre("12af"));
   EXPECT_THAT(matches("x*", "axb"), ElementsAre("", "x", ""));
   EXPECT_THAT(matches("[]a]+", "a]b"), ElementsAre("a]"));
-  EXPECT_FALSE(Regex::compile("[a[^b]]"));
-  EXPECT_FALSE(Regex::compile("a{2}+"));
-  EXPECT_FALSE(Regex::compile("[\\W]"));
+  EXPECT_THAT(matches("\\p{Han}+", "漢、字"), ElementsAre("漢", "字"));  // the script, without its extensions
+  EXPECT_THAT(matches("[\\u3040-\\u309f&&[^い]]+", "あいう"), ElementsAre("あ", "う"));
+  EXPECT_THAT(matches("[[:punct:]]+", "a$+、"), ElementsAre("$+、"));
+  EXPECT_THAT(matches("\\w+|[\\W_]+", "a² _"), ElementsAre("a²", " _"));
+  EXPECT_THAT(matches("[\\w]+", "a²"), ElementsAre("a"));
+  EXPECT_THAT(matches("a{1,2}+", "aaaaa"), ElementsAre("aaaaa"));
+  EXPECT_THAT(matches("(?i)ss|fi", "ßSSﬁ"), ElementsAre("ß", "SS", "ﬁ"));
+  EXPECT_THAT(matches("\\Qa\\E", "QaE"), ElementsAre("QaE"));
+  EXPECT_THAT(matches("a(?i)b|c", "aB aC C"), ElementsAre("aB", "aC"));
+  EXPECT_FALSE(Regex::compile("(?~a)"));
+  EXPECT_FALSE(Regex::compile("\\p{Foo}"));
 }
 
 TEST(Unicode, FindsTheFirstByteThatIsNoUtf8) {

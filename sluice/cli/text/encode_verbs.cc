@@ -16,14 +16,17 @@ struct CodeFlags {
   bool no_special = false, json = false, keep_special = false;
 };
 
-// Calls body(line, number) for each line that is not empty.
+// Calls body(line) for each line, also for empty ones: lines that are printed are as many.
 template <typename Body>
 base::Status each_line(const std::string& file, const Body& body) {
-  SLUICE_TRY(const auto reader, text::open_documents(file, {.format = text::InputFormat::kText}));
+  SLUICE_TRY(const auto reader,
+             text::open_documents(file, {.format = text::InputFormat::kText, .keep_line_ends = true}));
   text::RawDocument line;
   for (;;) {
     SLUICE_TRY(const bool more, reader->next(line));
     if (!more) return {};
+    while (!line.bytes.empty() && (line.bytes.back() == '\n' || line.bytes.back() == '\r'))
+      line.bytes.pop_back();
     SLUICE_OK(body(line));
   }
 }

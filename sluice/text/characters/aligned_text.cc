@@ -9,7 +9,7 @@ constexpr std::size_t kMaxGrowth = 64, kSmallText = std::size_t{1} << 20;
 }  // namespace
 
 AlignedText::AlignedText(std::string_view text, std::uint32_t begin, bool tracked)
-    : text_(text), tracked_(tracked), limit_(text.size() * kMaxGrowth + kSmallText) {
+    : text_(text), tracked_(tracked), begin_(begin), limit_(text.size() * kMaxGrowth + kSmallText) {
   if (!tracked) return;
   alignment_.reserve(text.size());
   for (std::size_t at = 0; at < text.size();) {
@@ -22,9 +22,10 @@ AlignedText::AlignedText(std::string_view text, std::uint32_t begin, bool tracke
 
 AlignedText::AlignedText(const AlignedText& whole, std::size_t begin, std::size_t end)
     : text_(whole.text_.substr(begin, end - begin)), tracked_(whole.tracked_), limit_(whole.limit_) {
-  if (tracked_)
-    alignment_.assign(whole.alignment_.begin() + static_cast<std::ptrdiff_t>(begin),
-                      whole.alignment_.begin() + static_cast<std::ptrdiff_t>(end));
+  if (!tracked_) return;
+  alignment_.assign(whole.alignment_.begin() + static_cast<std::ptrdiff_t>(begin),
+                    whole.alignment_.begin() + static_cast<std::ptrdiff_t>(end));
+  if (!alignment_.empty()) begin_ = alignment_[0].begin;
 }
 
 base::Status AlignedText::check_size(std::size_t size) const {
@@ -44,7 +45,7 @@ void Rewriter::add_code(char32_t code, std::size_t origin) {
   append_utf8(to_, code);
   if (text_.tracked())
     alignment_.insert(alignment_.end(), to_.size() - before,
-                      origin < from_.size() ? text_.alignment()[origin] : Span{});
+                      origin < from_.size() ? text_.alignment()[origin] : text_.nothing());
 }
 
 void Rewriter::put_over(char32_t code, std::size_t count) {
@@ -55,7 +56,7 @@ void Rewriter::put_over(char32_t code, std::size_t count) {
 void Rewriter::insert(char32_t code) { add_code(code, at_ - 1); }
 
 void Rewriter::insert_at(std::string_view added, std::size_t end) {
-  add(added, text_.tracked() && end > 0 ? text_.alignment()[end - 1] : Span{});
+  add(added, text_.tracked() && end > 0 ? text_.alignment()[end - 1] : text_.nothing());
 }
 
 void Rewriter::change(char32_t code, std::ptrdiff_t change) {

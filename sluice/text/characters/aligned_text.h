@@ -29,6 +29,8 @@ class AlignedText {
   base::Status check_size(std::size_t size) const;
   base::Status check_size() const { return check_size(text_.size()); }
   const std::vector<Span>& alignment() const { return alignment_; }
+  // What was put before the first character stands for.
+  Span nothing() const { return {begin_, begin_}; }
   // What a part of the text, not an empty one, stands for.
   Span origin(std::uint32_t begin, std::uint32_t end) const {
     return {alignment_[begin].begin, alignment_[end - 1].end};
@@ -44,6 +46,7 @@ class AlignedText {
   std::string storage_;
   std::vector<Span> alignment_;  // one a byte
   bool tracked_;
+  std::uint32_t begin_ = 0;  // in the original
   std::size_t limit_;
 };
 

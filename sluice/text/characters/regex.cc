@@ -3,6 +3,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "sluice/text/characters/ruby_pattern.h"
 #include "sluice/text/characters/unicode.h"
 
 namespace sluice::text {
@@ -36,25 +37,15 @@ std::string message_of(int number) {
   return reinterpret_cast<const char*>(text);
 }
 
-// What a backslash and a letter stand for, outside and inside of a class.
-struct Escape {
-  char letter;
-  const char *outside, *inside;
-};
-// Unicode's word characters, and what Oniguruma has from Latin-1 besides: ² ³ ¹ ¼ ½ ¾.
-#define SLUICE_WORD "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{B2}\\x{B3}\\x{B9}\\x{BC}-\\x{BE}"
-constexpr Escape kEscapes[] = {
-    // PCRE2's \s has U+180E, which is no white space any more.
-    {'s', "\\p{White_Space}", "\\p{White_Space}"},
-    {'S', "\\P{White_Space}", "\\P{White_Space}"},
-    {'w', "[" SLUICE_WORD "]", SLUICE_WORD},
-    {'W', "[^" SLUICE_WORD "]", nullptr},
-    {'d', "\\p{Nd}", "\\p{Nd}"},
-    {'D', "\\P{Nd}", "\\P{Nd}"},
-    {'h', "[0-9a-fA-F]", "0-9a-fA-F"},
-    {'H', "[^0-9a-fA-F]", nullptr},
-};
-#undef SLUICE_WORD
+// What Ruby's end of a line is.
+pcre2_compile_context* line_feeds() {
+  static auto* const context = [] {
+    auto* made = pcre2_compile_context_create(nullptr);
+    pcre2_set_newline(made, PCRE2_NEWLINE_LF);
+    return made;
+  }();
+  return context;
+}
 
 }  // namespace
 
@@ -65,87 +56,17 @@ struct Regex::Program {
   ~Program() { pcre2_code_free(code); }
 };
 
-base::Result<std::string> ruby_to_pcre(std::string_view pattern) {
-  std::string out;
-  int depth = 0;  // of classes
-  for (std::size_t at = 0; at < pattern.size(); ++at) {
-    const char c = pattern[at];
-    if (c == '\\' && at + 1 < pattern.size()) {
-      const char letter = pattern[++at];
-      const Escape* known = nullptr;
-      for (const Escape& escape : kEscapes)
-        if (escape.letter == letter) known = &escape;
-      if (known == nullptr) {
-        out += c;
-        out += letter;
-      } else if (depth > 0 && known->inside == nullptr) {
-        return base::fail(Code::kUnimplemented, "the pattern '", pattern, "' has \\", letter,
-                          " within a class: write what it stands for");
-      } else {
-        out += depth > 0 ? known->inside : known->outside;
-      }
-      continue;
-    }
-    if (depth > 0 && c == '&' && pattern.substr(at, 2) == "&&")
-      return base::fail(Code::kUnimplemented, "the pattern '", pattern,
-                        "' has && within a class, the intersection of two: write what is left");
-    if (c == '(' && depth == 0 && pattern.substr(at, 2) == "(?") {
-      // Ruby's m lets the dot match the end of a line, as PCRE2's s does.
-      const std::size_t end = pattern.find_first_not_of("imx-", at + 2);
-      if (end != std::string_view::npos && (pattern[end] == ':' || pattern[end] == ')')) {
-        for (const char flag : pattern.substr(at, end - at)) out += flag == 'm' ? 's' : flag;
-        at = end - 1;
-        continue;
-      }
-    }
-    if (c == '[' && pattern.substr(at, 2) == "[:" && depth > 0) {
-      const std::size_t end = pattern.find(":]", at);
-      if (end == std::string_view::npos)
-        return base::fail(Code::kInvalidArgument, "the pattern '", pattern, "' has [: without :]");
-      out += pattern.substr(at, end + 2 - at);
-      at = end + 1;
-      continue;
-    }
-    if (c == '[') {
-      if (depth > 0 && pattern.substr(at, 2) == "[^")
-        return base::fail(Code::kUnimplemented, "the pattern '", pattern,
-                          "' has a class [^…] within another");
-      if (depth++ > 0) continue;  // [a[bc]] is [abc]
-      out += c;
-      if (at + 1 < pattern.size() && pattern[at + 1] == '^') out += pattern[++at];
-      if (at + 1 < pattern.size() && pattern[at + 1] == ']') {
-        out += "\\]";
-        ++at;
-      }
-      continue;
-    }
-    if (c == ']' && depth > 0) {
-      if (--depth > 0) continue;
-    }
-    if (c == '}' && depth == 0 && at + 1 < pattern.size() && pattern[at + 1] == '+') {
-      // {1,3}+ is a repetition of {1,3}, not a possessive one.
-      const std::size_t open = out.rfind('{');
-      if (open != std::string::npos && open + 1 < out.size() && out[open + 1] >= '0' && out[open + 1] <= '9')
-        return base::fail(Code::kUnimplemented, "the pattern '", pattern,
-                          "' repeats a repetition: ", out.substr(open), "}+");
-    }
-    out += c;
-  }
-  return out;
-}
-
 base::Result<Regex> Regex::build(const std::string& pattern, const std::string& shown, bool literal) {
   auto program = std::make_shared<Program>();
   program->shown = shown;
   int number = 0;
   PCRE2_SIZE place = 0;
   // In Ruby, ^ and $ mean lines.
-  const std::uint32_t options = PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_UCP | PCRE2_MULTILINE);
+  const std::uint32_t options = PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_MULTILINE);
   program->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR8>(pattern.data()), pattern.size(), options,
-                                &number, &place, nullptr);
+                                &number, &place, line_feeds());
   if (program->code == nullptr)
-    return base::fail(Code::kInvalidArgument, "the pattern '", shown, "': ", message_of(number), " (near '",
-                      pattern.substr(std::min<std::size_t>(place, pattern.size())), "')");
+    return base::fail(Code::kInvalidArgument, "the pattern '", shown, "': ", message_of(number));
   program->fast = pcre2_jit_compile(program->code, PCRE2_JIT_COMPLETE) == 0;
   Regex regex;
   regex.program_ = std::move(program);

@@ -51,7 +51,4 @@ class Regex {
 // The field "pattern" of a component: {"String": …} or {"Regex": …}.
 base::Result<Regex> read_pattern(const JsonObject& object);
 
-// A pattern of Ruby's syntax in PCRE2's. kUnimplemented for && in a class and negated classes within classes.
-base::Result<std::string> ruby_to_pcre(std::string_view pattern);
-
 }  // namespace sluice::text

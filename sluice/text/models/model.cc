@@ -10,6 +10,7 @@ struct Kind {
 const Kind kKinds[] = {
     {"BPE", [](const JsonObject& object, int) { return read_bpe(object); }},
     {"WordPiece", [](const JsonObject& object, int) { return read_word_piece(object); }},
+    {"WordLevel", [](const JsonObject& object, int) { return read_word_level(object); }},
     {"Unigram", [](const JsonObject& object, int) { return read_unigram(object); }},
 };
 

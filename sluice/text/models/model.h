@@ -81,6 +81,7 @@ base::Result<std::unique_ptr<Model>> read_model(const Json& json, const std::str
 
 base::Result<std::unique_ptr<Model>> read_bpe(const JsonObject& object);
 base::Result<std::unique_ptr<Model>> read_word_piece(const JsonObject& object);
+base::Result<std::unique_ptr<Model>> read_word_level(const JsonObject& object);
 base::Result<std::unique_ptr<Model>> read_unigram(const JsonObject& object);
 
 }  // namespace sluice::text

@@ -36,6 +36,8 @@ class Vocabulary {
   const std::string* text(TokenId id) const { return id < texts_.size() ? texts_[id] : nullptr; }
   // One more than the largest id.
   std::size_t size() const { return texts_.size(); }
+  // How many texts it has, which is less where ids leave gaps.
+  std::size_t count() const { return ids_.size(); }
   // <0x00> … <0xFF>, as far as they are there.
   std::optional<TokenId> find_byte(unsigned char byte) const;
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/base/log.h"
+
 namespace sluice::text {
 namespace {
 
@@ -36,6 +38,7 @@ bool word_behind(std::string_view text, std::size_t begin) {
 base::Result<AddedTokens> AddedTokens::read(const Json& list, const std::string& where,
                                             const Vocabulary& model, const Normalizer* normalizer) {
   AddedTokens added;
+  auto next = static_cast<TokenId>(model.count());
   if (list.is_null()) return added;
   if (!list.is_array())
     return base::fail(Code::kInvalidArgument, where, ": expected a list, found ", list.type_name());
@@ -52,15 +55,18 @@ base::Result<AddedTokens> AddedTokens::read(const Json& list, const std::string&
     SLUICE_TRY(token.right_strip, object.flag_or("rstrip", false));
     SLUICE_TRY(token.normalized, object.flag_or("normalized", !token.special));
     const auto in_model = model.find(token.content);
-    if (in_model && *in_model != token.id)
-      return object.fail("'", token.content, "' has the id ", token.id, ", and ", *in_model, " in the model");
-    const std::string* const other = model.text(token.id);
-    if (!in_model && other != nullptr)
-      return object.fail("'", token.content, "' has the id ", token.id, ", which is that of '", *other,
-                         "' in the model");
-    if (const Token* const before = added.find(token.id);
-        before != nullptr && before->content != token.content)
-      return object.fail("'", before->content, "' and '", token.content, "' have the id ", token.id);
+    const auto before = added.by_content_.find(token.content);
+    // The file's number is not what counts: a text that is known keeps its id, another gets the next.
+    if (before != added.by_content_.end()) {
+      token.id = added.tokens_[before->second].id;
+    } else if (in_model) {
+      token.id = *in_model;
+    } else {
+      token.id = next++;
+    }
+    if (token.id != id)
+      base::warn(object.where(), ": '", token.content, "' has the id ", token.id, ", where the file says ",
+                 id, ": ids are counted from the model's vocabulary on, as Hugging Face does");
     token.decoded = token.content;
     if (token.normalized && normalizer != nullptr) {
       AlignedText text(token.content, 0, true);
@@ -68,12 +74,18 @@ base::Result<AddedTokens> AddedTokens::read(const Json& list, const std::string&
       token.decoded = std::string(text.text());
     }
     const std::size_t place = added.tokens_.size();
-    if (!token.decoded.empty())
-      added.tries_[token.normalized].add(token.decoded, static_cast<std::uint32_t>(place));
     added.by_id_[token.id] = place;
     added.by_content_[token.content] = place;
     added.size_ = std::max(added.size_, token.id + std::size_t{1});
     added.tokens_.push_back(std::move(token));
+  }
+  // Of those that are looked for by one text, the first counts.
+  std::unordered_map<std::string, std::size_t> looked_for[2];
+  for (const Token& token : added.tokens_) {
+    if (token.decoded.empty()) continue;
+    const std::size_t place = added.by_content_[token.content];
+    if (looked_for[token.normalized].emplace(token.decoded, place).second)
+      added.tries_[token.normalized].add(token.decoded, static_cast<std::uint32_t>(place));
   }
   return added;
 }
@@ -100,7 +112,8 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, bool no
     if (token->left_strip) begin = std::max(space_before(text, begin), reached);
     if (token->right_strip) end = space_behind(text, end);
     if (reached < begin) parts.push_back({reached, begin, nullptr});
-    parts.push_back({begin, end, token});
+    // White space that the token before it took is no token again.
+    if (begin < end) parts.push_back({begin, end, token});
     reached = end;
   }
   if (reached < text.size()) parts.push_back({reached, text.size(), nullptr});

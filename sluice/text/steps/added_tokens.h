@@ -28,7 +28,8 @@ class AddedTokens {
     const Token* token;
   };
 
-  // The list "added_tokens". kInvalidArgument where the model has a token with another id.
+  // The list "added_tokens". An id is the model's, or the next one: where the file has
+  // another, a warning says so.
   static base::Result<AddedTokens> read(const Json& list, const std::string& where, const Vocabulary& model,
                                         const Normalizer* normalizer);
 

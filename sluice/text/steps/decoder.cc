@@ -76,6 +76,14 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     text.replace(at, what.size(), with);
 }
 
+// What is written for people: without blanks before stops, and with contractions.
+void clean_up(std::string& token) {
+  static constexpr const char* kPairs[][2] = {
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+      {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+  for (const auto& [what, with] : kPairs) replace_all(token, what, with);
+}
+
 class WordPiece : public Decoder {
  public:
   WordPiece(std::string prefix, bool cleanup) : prefix_(std::move(prefix)), cleanup_(cleanup) {}
@@ -87,19 +95,12 @@ class WordPiece : public Decoder {
       } else if (i > 0) {
         token.insert(0, " ");
       }
-      if (cleanup_) clean(token);
+      if (cleanup_) clean_up(token);
     }
     return {};
   }
 
  private:
-  static void clean(std::string& token) {
-    static constexpr const char* kPairs[][2] = {
-        {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
-        {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
-    for (const auto& [what, with] : kPairs) replace_all(token, what, with);
-  }
-
   const std::string prefix_;
   const bool cleanup_;
 };
@@ -120,6 +121,28 @@ class Metaspace : public Decoder {
   const bool strip_first_;
 };
 
+// Of a network that says a token for each moment: what it says again at once is one.
+class Ctc : public Decoder {
+ public:
+  Ctc(std::string pad, std::string delimiter, bool cleanup)
+      : pad_(std::move(pad)), delimiter_(std::move(delimiter)), cleanup_(cleanup) {}
+  base::Status apply(Tokens& tokens) const override {
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    for (std::string& token : tokens) {
+      if (!pad_.empty()) replace_all(token, pad_, "");
+      if (!cleanup_) continue;
+      clean_up(token);
+      if (!delimiter_.empty()) replace_all(token, delimiter_, " ");
+    }
+    tokens.erase(std::remove(tokens.begin(), tokens.end(), ""), tokens.end());
+    return {};
+  }
+
+ private:
+  const std::string pad_, delimiter_;
+  const bool cleanup_;
+};
+
 class Suffix : public Decoder {
  public:
   explicit Suffix(std::string suffix) : suffix_(std::move(suffix)) {}
@@ -138,6 +161,7 @@ class Replace : public Decoder {
   Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
   base::Status apply(Tokens& tokens) const override {
     for (std::string& token : tokens) {
+      if (token.empty()) continue;  // nothing matches in it
       std::string out;
       std::size_t reached = 0;
       SLUICE_OK(pattern_.each(token, [&](std::size_t begin, std::size_t end) {
@@ -224,6 +248,13 @@ const Kind kKinds[] = {
      [](const JsonObject& object, int) -> Made {
        SLUICE_TRY(std::string suffix, object.text_or("suffix", "</w>"));
        return std::make_unique<const Suffix>(std::move(suffix));
+     }},
+    {"CTC",
+     [](const JsonObject& object, int) -> Made {
+       SLUICE_TRY(std::string pad, object.text_or("pad_token", "<pad>"));
+       SLUICE_TRY(std::string delimiter, object.text_or("word_delimiter_token", "|"));
+       SLUICE_TRY(const bool cleanup, object.flag_or("cleanup", true));
+       return std::make_unique<const Ctc>(std::move(pad), std::move(delimiter), cleanup);
      }},
     {"Replace",
      [](const JsonObject& object, int) -> Made {

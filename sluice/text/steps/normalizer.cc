@@ -133,6 +133,7 @@ class Replace : public Normalizer {
   Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
 
   base::Status apply(AlignedText& text) const override {
+    if (text.text().empty()) return {};  // nothing matches in it
     std::vector<Span> found;
     SLUICE_OK(pattern_.each(text.text(), [&](std::size_t begin, std::size_t end) {
       found.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});

@@ -5,6 +5,7 @@
 
 #include "sluice/text/characters/byte_alphabet.h"
 #include "sluice/text/characters/regex.h"
+#include "sluice/text/steps/unicode_scripts.h"
 
 namespace sluice::text {
 namespace {
@@ -174,6 +175,37 @@ class Whitespace : public PreTokenizer {
     pieces = std::move(words);
     return {};
   }
+};
+
+class UnicodeScripts : public PreTokenizer {
+ public:
+  base::Status apply(AlignedText& text, std::vector<Span>& pieces) const override {
+    split_at_scripts(text.text(), pieces);
+    return {};
+  }
+};
+
+// Pieces of so many characters.
+class FixedLength : public PreTokenizer {
+ public:
+  explicit FixedLength(std::int64_t length) : length_(length) {}
+  base::Status apply(AlignedText& text, std::vector<Span>& pieces) const override {
+    std::vector<Span> parts;
+    for (const Span& piece : pieces) {
+      std::int64_t count = 0;
+      for (std::size_t at = piece.begin; at < piece.end; ++count) {
+        const auto begin = static_cast<std::uint32_t>(at);
+        if (count % length_ == 0) parts.push_back({begin, begin});
+        next_code_point(text.text(), at);
+        parts.back().end = static_cast<std::uint32_t>(at);
+      }
+    }
+    pieces = std::move(parts);
+    return {};
+  }
+
+ private:
+  const std::int64_t length_;
 };
 
 class Split : public PreTokenizer {
@@ -384,6 +416,15 @@ const Kind kKinds[] = {
      [](const JsonObject& object, int) -> Made {
        SLUICE_TRY(const char32_t delimiter, object.character("delimiter"));
        return std::make_unique<Delimiter>(delimiter);
+     }},
+    {"UnicodeScripts", [](const JsonObject&, int) -> Made { return std::make_unique<UnicodeScripts>(); }},
+    {"FixedLength",
+     [](const JsonObject& object, int) -> Made {
+       std::int64_t length = 5;
+       if (object.has("length")) {
+         SLUICE_TRY(length, object.number("length", 1, kMaxId));
+       }
+       return std::make_unique<FixedLength>(length);
      }},
     {"Metaspace", read_metaspace},
     {"Sequence", read_sequence},

@@ -1,0 +1,39 @@
+// Sets of code points.
+#pragma once
+
+#include <vector>
+
+namespace sluice::text {
+
+inline constexpr char32_t kLastCodePoint = 0x10FFFF;
+
+// Surrogates are in a set or not, which makes no difference: no text has them.
+class CodePoints {
+ public:
+  struct Range {
+    char32_t first, last;
+  };
+
+  CodePoints() = default;
+  // They may overlap and have any order.
+  explicit CodePoints(std::vector<Range> ranges);
+  // The set begins at the first place, ends before the second, and so on.
+  static CodePoints of_places(const std::vector<char32_t>& places);
+
+  void add(char32_t first, char32_t last);
+  void add(const CodePoints& other);
+  CodePoints complement() const;
+  CodePoints without(const CodePoints& other) const;
+  CodePoints intersection(const CodePoints& other) const;
+
+  bool has(char32_t code) const;
+  bool empty() const { return ranges_.empty(); }
+  // In their order, with a gap between two.
+  const std::vector<Range>& ranges() const { return ranges_; }
+
+ private:
+  void arrange();
+  std::vector<Range> ranges_;
+};
+
+}  // namespace sluice::text
