@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <mutex>
+#include <unordered_map>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/quantity.h"
@@ -64,22 +66,13 @@ bool is_linked_at_its_place(const void* base) {
   return static_cast<const ElfW(Ehdr)*>(base)->e_type == ET_EXEC;
 }
 
-Symbol resolve(void* address) {
-  Symbol symbol;
-  Dl_info info;
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return symbol;
-  symbol.library = info.dli_fname;
-  if (is_library(symbol.library) || symbol.library.find('\'') != std::string::npos) return symbol;
-  if (info.dli_sname != nullptr) symbol.function = demangled(info.dli_sname);
-  // The return address points behind the call.
-  const auto offset =
-      reinterpret_cast<uintptr_t>(address) -
-      (is_linked_at_its_place(info.dli_fbase) ? 0 : reinterpret_cast<uintptr_t>(info.dli_fbase)) - 1;
+// The line of an offset into the symbol's library, by addr2line.
+void find_line(Symbol& symbol, uintptr_t offset) {
   char command[4096];
   snprintf(command, sizeof command, "addr2line -Cfie '%s' 0x%zx 2>/dev/null", symbol.library.c_str(),
            static_cast<size_t>(offset));
   FILE* pipe = popen(command, "r");
-  if (pipe == nullptr) return symbol;
+  if (pipe == nullptr) return;
   char function[2048] = "", line[2048] = "";
   while (fgets(function, sizeof function, pipe) && fgets(line, sizeof line, pipe)) {
     const std::string name(base::trim(function));
@@ -92,10 +85,41 @@ Symbol resolve(void* address) {
     break;
   }
   pclose(pipe);
+}
+
+Symbol look_up(void* address, bool with_line) {
+  Symbol symbol;
+  Dl_info info;
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return symbol;
+  symbol.library = info.dli_fname;
+  if (is_library(symbol.library) || symbol.library.find('\'') != std::string::npos) return symbol;
+  if (info.dli_sname != nullptr) symbol.function = demangled(info.dli_sname);
+  // The return address points behind the call.
+  const auto offset =
+      reinterpret_cast<uintptr_t>(address) -
+      (is_linked_at_its_place(info.dli_fbase) ? 0 : reinterpret_cast<uintptr_t>(info.dli_fbase)) - 1;
+  if (with_line) find_line(symbol, offset);
   char place[32];
   snprintf(place, sizeof place, "+0x%zx", static_cast<size_t>(offset));
   symbol.offset = symbol.library.substr(symbol.library.rfind('/') + 1) + place;
   return symbol;
+}
+
+// A line takes up to a second in a large program: each address is looked up once, and when all that has taken
+// so many seconds, places are told as offsets.
+constexpr double kMaxLookupSeconds = 20;
+
+Symbol resolve(void* address) {
+  static auto& mutex = *new std::mutex();
+  static auto& known = *new std::unordered_map<void*, Symbol>();
+  static double spent = 0;
+  const std::scoped_lock lock(mutex);
+  const auto found = known.find(address);
+  if (found != known.end()) return found->second;
+  const base::Stopwatch watch;
+  Symbol symbol = look_up(address, spent < kMaxLookupSeconds);
+  spent += watch.seconds();
+  return known[address] = std::move(symbol);
 }
 
 std::string seconds_text(double s) {
