@@ -27,6 +27,7 @@ std::string recorded(const at::Tensor& tensor, const std::vector<int64_t>& rows)
 class Places : public ::testing::Test {
  protected:
   void SetUp() override {
+    TearDown();  // another test's trace may have opened the device
     DeviceOptions options;
     options.cache = false;
     init(options);
