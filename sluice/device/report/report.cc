@@ -107,7 +107,7 @@ Symbol look_up(void* address, bool with_line) {
 
 // A line takes up to a second in a large program: each address is looked up once, and when all that has taken
 // so many seconds, places are told as offsets.
-constexpr double kMaxLookupSeconds = 20;
+constexpr double kMaxLookupSeconds = 300;
 
 Symbol resolve(void* address) {
   static auto& mutex = *new std::mutex();
