@@ -19,9 +19,7 @@ int64_t padded_length(int64_t length, at::IntArrayRef lengths, int64_t dim) {
     if (candidate >= length && (best == 0 || candidate < best)) best = candidate;
   }
   TORCH_CHECK(best > 0, "sluice::pad_to: the length in dimension ", dim, " is ", length,
-              ", and the largest of the given "
-              "lengths is ",
-              largest, ": add a larger one, or cut the tensor");
+              ", and the largest of the given lengths is ", largest, ": add a larger one, or cut the tensor");
   return best;
 }
 

@@ -27,9 +27,8 @@ struct Padded {
 Padded pad_to(const at::Tensor& x, at::IntArrayRef lengths, const at::Scalar& value = 0, int64_t dim = 0);
 
 // A batch of sequences, each [length, ...] with its own length, as one tensor: `values` is [sequences, padded
-// length,
-// ...], `mask` [sequences, padded length]. The sequences have one element type and device, and the same sizes
-// but for the first. Throws c10::Error where there is none, or where they differ.
+// length, ...], `mask` [sequences, padded length]. The sequences have one element type and device, and the
+// same sizes but for the first. Throws c10::Error where there is none, or where they differ.
 Padded pad_to(at::TensorList sequences, at::IntArrayRef lengths, const at::Scalar& value = 0);
 
 }  // namespace sluice

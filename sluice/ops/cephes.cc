@@ -123,7 +123,8 @@ constexpr double kFarTailUnder[] = {
     1.37702099489081330271E0,  2.16236993594496635890E-1, 1.34204006088543189037E-2,
     3.28014464682127739104E-4, 2.89247864745380683936E-6, 6.79019408009981274425E-9};
 
-// From the highest power to the lowest.
+}  // namespace
+
 Value polynomial(Builder& b, Value x, std::span<const double> coefficients) {
   Value sum = number_like(b, coefficients[0], x);
   for (const double c : coefficients.subspan(1)) sum = b.add(b.multiply(sum, x), number_like(b, c, x));
@@ -132,6 +133,8 @@ Value polynomial(Builder& b, Value x, std::span<const double> coefficients) {
 Value ratio(Builder& b, Value x, std::span<const double> over, std::span<const double> under) {
   return b.divide(polynomial(b, x, over), polynomial(b, x, under));
 }
+
+namespace {
 
 // For x above 5, what J and Y have in common: sqrt(2 / (pi x)) (P cos(x - turn) - 5 / x Q sin(x - turn)), and
 // for Y with sin in the place of cos and cos in that of -sin.

@@ -114,13 +114,8 @@ Value expansion(Builder& b, Value a, Value x) {
   const Value half_square = b.maximum(b.subtract(away, b.log1p(away)), number(0));
   const Value size = b.sqrt(b.multiply(half_square, number(2)));
   const Value eta = b.select(is_less(b, away, 0), b.negate(size), size);
-  const auto polynomial = [&](std::span<const double> coefficients) {
-    const Value near = b.clamp(number(-1), eta, number(1));
-    Value sum = number(coefficients[0]);
-    for (const double c : coefficients.subspan(1)) sum = b.add(b.multiply(sum, near), number(c));
-    return sum;
-  };
-  const Value correction = b.add(polynomial(kFirst), b.divide(polynomial(kSecond), a));
+  const Value near = b.clamp(number(-1), eta, number(1));
+  const Value correction = b.add(polynomial(b, near, kFirst), b.divide(polynomial(b, near, kSecond), a));
   const Value density = b.divide(b.exp(b.negate(b.multiply(a, half_square))),
                                  b.sqrt(b.multiply(a, number(2 * std::numbers::pi))));
   const Value tail = b.chlo("erfc", b.multiply(eta, b.sqrt(b.multiply(a, number(0.5)))));
@@ -185,20 +180,12 @@ constexpr double kFarUnder[] = {1.0,
 
 Value scaled_erfc(Builder& b, Value x) {
   const auto number = [&](double n) { return number_like(b, n, x); };
-  const auto ratio = [&](Value v, std::span<const double> over, std::span<const double> under) {
-    const auto polynomial = [&](std::span<const double> coefficients) {
-      Value sum = number(coefficients[0]);
-      for (const double c : coefficients.subspan(1)) sum = b.add(b.multiply(sum, v), number(c));
-      return sum;
-    };
-    return b.divide(polynomial(over), polynomial(under));
-  };
   const Value size = b.abs(x), near = b.clamp(number(-0.46875), x, number(0.46875));
   const Value inside = b.multiply(b.exp(b.multiply(near, near)), b.chlo("erfc", near));
-  const Value middle = ratio(b.minimum(size, number(4)), kMiddleOver, kMiddleUnder);
+  const Value middle = ratio(b, b.minimum(size, number(4)), kMiddleOver, kMiddleUnder);
   const Value far_size = b.maximum(size, number(4)), inverse = b.divide(number(1), far_size),
               square = b.multiply(inverse, inverse);
-  const Value rest = b.multiply(square, ratio(square, kFarOver, kFarUnder));
+  const Value rest = b.multiply(square, ratio(b, square, kFarOver, kFarUnder));
   const Value far = b.multiply(b.subtract(number(std::numbers::inv_sqrtpi), rest), inverse);
   const Value right = b.select(is_less(b, size, 4), middle, far);
   // exp(x²) in two factors: the first argument has few bits, so that its square is exact.

@@ -29,6 +29,9 @@ Values incomplete_gamma_lower(Emit& e);
 Values incomplete_gamma_upper(Emit& e);
 Values scaled_complementary_error(Emit& e);
 
+// From the highest power to the lowest, and the ratio of two of them.
+Value polynomial(Builder& b, Value x, std::span<const double> coefficients);
+Value ratio(Builder& b, Value x, std::span<const double> over, std::span<const double> under);
 // Half the sum of a Chebyshev series, as Cephes has it, and the modified Bessel functions I.
 Value chebyshev(Builder& b, Value x, std::span<const double> coefficients);
 Value i0(Builder& b, Value x);

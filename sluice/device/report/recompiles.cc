@@ -78,8 +78,7 @@ constexpr const char* kForArguments =
     "(index_select, gather)";
 constexpr const char* kForBranches =
     "the host records other operations (an if, a state that is made later): record the same ones in each "
-    "step "
-    "and choose with torch::where, make state before the loop (sluice::create_state)";
+    "step and choose with torch::where, make state before the loop (sluice::create_state)";
 constexpr const char* kForKept = "what lives at a cut is stored: keep the same tensors in every step";
 
 std::string shape_text(c10::ArrayRef<int64_t> sizes) {
