@@ -15,6 +15,16 @@ constexpr size_t kMaxOpen = 96;
 // A sample that fails in many ways says so this often.
 constexpr int kMaxLines = 4;
 
+// What an operation found by its values is thrown by the program that computes it, not by the call.
+std::string error_of_program() {
+  try {
+    tests::sync();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
 bool unsupported(const std::string& error) {
   return error.find("not implemented for") != std::string::npos ||
          error.find("not supported") != std::string::npos || error.find("Could not run") != std::string::npos;
@@ -164,6 +174,7 @@ bool Checker::record_run(const Sample& sample, const Op& op, const Op& reference
   open.expected = call(reference, inputs, {at::kCPU, false, gradients});
   if (open.has_wide) open.wide = call(reference, inputs, {at::kCPU, true, gradients});
   open.found = call(op, inputs, {device_, false, gradients});
+  if (sample.throws && open.found.error.empty()) open.found.error = error_of_program();
   ++report_.calls;
   std::vector<at::Tensor> like = open.expected.results;
   bool refused = !open.expected.error.empty();
@@ -220,12 +231,7 @@ void Checker::compare_all_strides(const Open& open, const Op& reference) {
 }
 
 void Checker::flush() {
-  std::string trouble;
-  try {
-    tests::sync();
-  } catch (const std::exception& error) {
-    trouble = first_line(error.what());
-  }
+  const std::string trouble = first_line(error_of_program());
   auto samples = std::move(waiting_);
   waiting_.clear();
   if (trouble.empty()) {
