@@ -47,7 +47,7 @@ TEST_F(Report, ARecompileNamesTheFirstDifference) {
   EXPECT_THAT(warned_of("step", {product(7)}),
               ContainsRegex("recompile: 'step' needs a new program \\(its number 3\\): mm at "
                             "reports_test\\.cc:[0-9]+: operand 0 is tensor<7x3xf32>, was tensor<5x3xf32>; 2 "
-                            "programs so far took [0-9.]+ s to compile; a length that changes: pad to a few "
+                            "programs so far took [0-9.]+ m?s to compile; a length that changes: pad to a few "
                             "lengths .*\\.drop_last\\(\\)"));
   const std::function<Kept()> chains[] = {
       [&] { return Kept{x.exp()}; },
@@ -99,7 +99,7 @@ TEST_F(Report, EachKindOfRecompileHasItsRemedy) {
   const auto line = [](const char* operation, const char* change) {
     return ContainsRegex(base::str(" needs a new program \\(its number 3\\): ", operation,
                                    " at reports_test\\.cc:[0-9]+: .*", change,
-                                   ".*; 2 programs so far took [0-9.]+ s to compile; "));
+                                   ".*; 2 programs so far took [0-9.]+ m?s to compile; "));
   };
   const auto mask = HasSubstr(
       "a mask picks another number of values each time: compute with the mask "
@@ -153,8 +153,8 @@ TEST_F(Report, AProgramThatCompilesForLongSaysSo) {
   };
   const std::string lines = warned(work);
   EXPECT_THAT(lines, ContainsRegex("the program for 'long step' \\([0-9]+ operations, launched at "
-                                   "reports_test\\.cc:[0-9]+\\) has been compiling for [0-9.]+ s; "));
-  EXPECT_THAT(lines, ContainsRegex("the program for 'long step' was compiled in [0-9.]+ s\n"));
+                                   "reports_test\\.cc:[0-9]+\\) has been compiling for [0-9.]+ m?s; "));
+  EXPECT_THAT(lines, ContainsRegex("the program for 'long step' was compiled in [0-9.]+ m?s\n"));
   ::setenv("SLUICE_SLOW_COMPILE", "0", 1);
   restart();
   x = torch::ones({5, 5}).to(test_device());

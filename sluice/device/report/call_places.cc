@@ -1,20 +1,17 @@
 #include "sluice/device/report/call_places.h"
 
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <torch/csrc/autograd/function.h>
 
 #include <algorithm>
 #include <map>
 #include <vector>
 
-#include "sluice/device/report/metrics.h"
+#include "sluice/device/report/frames.h"
 #include "sluice/device/trace.h"
 
 namespace sluice::device {
 namespace {
-
-using Frames = std::vector<void*>;
 
 // By instance. A place is kept in some microseconds; programs that make instances without end get no more.
 std::vector<Frames>& all_places() {
@@ -44,10 +41,7 @@ void note_call_place(uint32_t instance) {
   if (instance < places.size() && !places[instance].empty()) return;
   if (instance >= kMaxPlaces) return;
   if (instance >= places.size()) places.resize(instance + 1);
-  constexpr int kFrames = 48;
-  void* frames[kFrames];
-  const int depth = backtrace(frames, kFrames);
-  places[instance].assign(frames, frames + depth);
+  places[instance] = frames_here();
 }
 
 std::string call_place(uint32_t instance) {

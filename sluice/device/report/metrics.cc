@@ -1,18 +1,28 @@
 #include "sluice/device/report/metrics.h"
 
-#include <execinfo.h>
-
 #include <algorithm>
+#include <cstdio>
+#include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/hash.h"
+#include "sluice/device/report/frames.h"
 
 namespace sluice::device {
 
 namespace {
 double first_record = 0;
-constexpr int kFrames = 48;
 }  // namespace
+
+std::string seconds_text(double s) {
+  char text[32];
+  if (s < 1e-3)
+    snprintf(text, sizeof text, "%.0f us", s * 1e6);
+  else if (s < 1)
+    snprintf(text, sizeof text, "%.1f ms", s * 1e3);
+  else
+    snprintf(text, sizeof text, "%.2f s", s);
+  return text;
+}
 
 void Series::add(double seconds) {
   if (kept_.size() < kKept)
@@ -44,10 +54,7 @@ void note_first_record() { first_record = base::monotonic_seconds(); }
 double first_record_time() { return first_record; }
 
 void note_host_read(std::string_view what, double seconds, int64_t bytes) {
-  void* frames[kFrames];
-  const int depth = backtrace(frames, kFrames);
-  uint64_t hash = 0;
-  for (int i = 0; i < depth; ++i) hash = base::mix_word(hash, reinterpret_cast<uintptr_t>(frames[i]));
+  Frames frames = frames_here();
   Metrics& metrics = Metrics::get();
   std::scoped_lock lock(metrics.mutex);
   ++metrics.counters.host_reads;
@@ -55,10 +62,10 @@ void note_host_read(std::string_view what, double seconds, int64_t bytes) {
   metrics.bytes_to_host += bytes;
   metrics.counters.wait_seconds += seconds;
   metrics.wait.add(seconds);
-  Place& place = metrics.reads[hash];
+  Place& place = metrics.reads[hash_of(frames)];
   if (place.count == 0) {
     place.what = what;
-    place.frames.assign(frames, frames + depth);
+    place.frames = std::move(frames);
   }
   ++place.count;
   place.seconds += seconds;

@@ -9,8 +9,12 @@
 #include <vector>
 
 #include "sluice/device/device.h"
+#include "sluice/device/report/frames.h"
 
 namespace sluice::device {
+
+// "15 us", "2.5 ms", "12.50 s"
+std::string seconds_text(double s);
 
 // A series of durations: total, and percentiles over the last kKept.
 class Series {
@@ -30,7 +34,7 @@ class Series {
 // A place in the user's code where the host waited for the device.
 struct Place {
   std::string what;  // "aten::_local_scalar_dense (.item())"
-  std::vector<void*> frames;
+  Frames frames;
   int64_t count = 0;
   double seconds = 0;
   int64_t bytes = 0;
@@ -58,8 +62,5 @@ void note_host_read(std::string_view what, double seconds, int64_t bytes);
 
 // Counts a value that arrived without a wait that a report would name: one tensor for each local replica.
 void note_delivery(const std::vector<at::Tensor>& one_per_replica);
-
-// "function (file:line)" of the first frame that is the user's own, or "".
-std::string describe_place(const std::vector<void*>& frames);
 
 }  // namespace sluice::device

@@ -1,30 +1,18 @@
 #include "sluice/device/report/recompiles.h"
 
-#include <execinfo.h>
-
 #include <algorithm>
 #include <bit>
-#include <cstdio>
 #include <deque>
 #include <vector>
 
-#include "sluice/base/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/report/call_places.h"
+#include "sluice/device/report/frames.h"
 #include "sluice/device/report/metrics.h"
 
 namespace sluice::device {
 namespace {
-
-using Frames = std::vector<void*>;
-
-Frames frames_here() {
-  constexpr int kFrames = 48;
-  void* frames[kFrames];
-  const int depth = backtrace(frames, kFrames);
-  return Frames(frames, frames + depth);
-}
 
 struct Sites {
   std::map<std::string, ProgramSite, std::less<>> boundaries;
@@ -214,9 +202,7 @@ std::string place_of(const Difference& found) {
 }
 
 std::string cost_text(const ProgramSite& site) {
-  char seconds[32];
-  snprintf(seconds, sizeof seconds, "%.1f s", site.seconds);
-  return base::str(site.programs - 1, " programs so far took ", seconds, " to compile");
+  return base::str(site.programs - 1, " programs so far took ", seconds_text(site.seconds), " to compile");
 }
 
 constexpr int64_t kManyReads = 50;
@@ -247,9 +233,7 @@ std::string written_name(std::string_view row) {
 
 ProgramSite& site_of(std::string_view what) {
   if (what != kHostRead) return sites().boundaries.try_emplace(std::string(what)).first->second;
-  uint64_t hash = 0;
-  for (void* frame : frames_here()) hash = base::mix_word(hash, reinterpret_cast<uintptr_t>(frame));
-  return sites().reads[hash];
+  return sites().reads[hash_of(frames_here())];
 }
 
 void forget_sites() {

@@ -1,137 +1,20 @@
 // metrics_report(): what the device did, in numbers and in words.
-#include <cxxabi.h>
-#include <dlfcn.h>
-#include <link.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
-#include <unordered_map>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/device.h"
 #include "sluice/device/report/busy_clock.h"
+#include "sluice/device/report/frames.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/trace.h"
 
 namespace sluice::device {
 namespace {
-
-std::string demangled(const char* name) {
-  int status = 0;
-  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
-  std::string result = status == 0 ? text : name;
-  free(text);
-  return result;
-}
-
-// One frame: where an address lies, as addr2line tells it (the innermost inlined call that is the user's
-// own). Without debug information there is no line, but `offset`: "program+0x1f2a".
-struct Symbol {
-  std::string library, function, line, offset;
-};
-
-bool is_library(const std::string& path) {
-  for (const char* part : {"libtorch", "libc10", "libsluice", "libc.so", "libstdc++"}) {
-    if (path.find(part) != std::string::npos) return true;
-  }
-  return false;
-}
-
-// Functions and header lines of LibTorch, of the C++ library and of the device itself are not the user's.
-bool is_users(const std::string& function, const std::string& line) {
-  for (const char* prefix :
-       {"sluice::device::", "sluice::on_replica", "sluice::Fetch", "sluice::Session",
-        "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
-    if (function.rfind(prefix, 0) == 0) return false;
-  }
-  // The symbol of a template begins with what it returns.
-  const std::string_view named = std::string_view(function).substr(0, function.find('('));
-  for (const char* part : {"sluice::device::", " at::", " c10::", " torch::", " std::"}) {
-    if (named.find(part) != std::string_view::npos) return false;
-  }
-  // Functions of an unnamed namespace come without the names around it.
-  for (const char* part : {"/include/", "/sluice/device/", "libc-start", "sanitizer_common"}) {
-    if (line.find(part) != std::string::npos) return false;
-  }
-  return true;
-}
-
-// Whether the addresses in the file that is loaded here are those of the process: a program that is no
-// position-independent one.
-bool is_linked_at_its_place(const void* base) {
-  return static_cast<const ElfW(Ehdr)*>(base)->e_type == ET_EXEC;
-}
-
-// The line of an offset into the symbol's library, by addr2line.
-void find_line(Symbol& symbol, uintptr_t offset) {
-  char command[4096];
-  snprintf(command, sizeof command, "addr2line -Cfie '%s' 0x%zx 2>/dev/null", symbol.library.c_str(),
-           static_cast<size_t>(offset));
-  FILE* pipe = popen(command, "r");
-  if (pipe == nullptr) return;
-  char function[2048] = "", line[2048] = "";
-  while (fgets(function, sizeof function, pipe) && fgets(line, sizeof line, pipe)) {
-    const std::string name(base::trim(function));
-    std::string place(base::trim(line));
-    if (name == "??" || !is_users(name, place)) continue;
-    symbol.function = name;
-    if (place.rfind("??", 0) == 0) continue;
-    place = place.substr(0, place.find(" ("));
-    symbol.line = place.substr(place.rfind('/') + 1);
-    break;
-  }
-  pclose(pipe);
-}
-
-Symbol look_up(void* address, bool with_line) {
-  Symbol symbol;
-  Dl_info info;
-  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return symbol;
-  symbol.library = info.dli_fname;
-  if (is_library(symbol.library) || symbol.library.find('\'') != std::string::npos) return symbol;
-  if (info.dli_sname != nullptr) symbol.function = demangled(info.dli_sname);
-  // The return address points behind the call.
-  const auto offset =
-      reinterpret_cast<uintptr_t>(address) -
-      (is_linked_at_its_place(info.dli_fbase) ? 0 : reinterpret_cast<uintptr_t>(info.dli_fbase)) - 1;
-  if (with_line) find_line(symbol, offset);
-  char place[32];
-  snprintf(place, sizeof place, "+0x%zx", static_cast<size_t>(offset));
-  symbol.offset = symbol.library.substr(symbol.library.rfind('/') + 1) + place;
-  return symbol;
-}
-
-// A line takes up to a second in a large program: each address is looked up once, and when all that has taken
-// so many seconds, places are told as offsets.
-constexpr double kMaxLookupSeconds = 300;
-
-Symbol resolve(void* address) {
-  static auto& mutex = *new std::mutex();
-  static auto& known = *new std::unordered_map<void*, Symbol>();
-  static double spent = 0;
-  const std::scoped_lock lock(mutex);
-  const auto found = known.find(address);
-  if (found != known.end()) return found->second;
-  const base::Stopwatch watch;
-  Symbol symbol = look_up(address, spent < kMaxLookupSeconds);
-  spent += watch.seconds();
-  return known[address] = std::move(symbol);
-}
-
-std::string seconds_text(double s) {
-  char text[32];
-  if (s < 1e-3)
-    snprintf(text, sizeof text, "%.0f us", s * 1e6);
-  else if (s < 1)
-    snprintf(text, sizeof text, "%.1f ms", s * 1e3);
-  else
-    snprintf(text, sizeof text, "%.2f s", s);
-  return text;
-}
 
 // "device 0: 1.2 GB in use, 3.4 GB at the peak, of 16.0 GB": what the plugin says of it.
 std::string memory_line(int device, const pjrt::MemoryStats& stats) {
@@ -203,16 +86,6 @@ void add_findings(std::string& out, const Metrics& metrics,
 }
 
 }  // namespace
-
-std::string describe_place(const std::vector<void*>& frames) {
-  for (void* frame : frames) {
-    const Symbol symbol = resolve(frame);
-    if (!symbol.line.empty()) return symbol.line;
-    if (!symbol.function.empty() && is_users(symbol.function, ""))
-      return base::str(symbol.function, " (", symbol.offset, ")");
-  }
-  return "";
-}
 
 }  // namespace sluice::device
 

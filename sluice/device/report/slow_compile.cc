@@ -1,9 +1,6 @@
 #include "sluice/device/report/slow_compile.h"
 
-#include <execinfo.h>
-
 #include <chrono>
-#include <cstdio>
 #include <utility>
 
 #include "sluice/base/clock.h"
@@ -23,21 +20,13 @@ double slow_after() {
   return text ? base::number_of<double>(*text).value_or(kSlow) : kSlow;
 }
 
-std::string seconds_text(double seconds) {
-  char text[32];
-  snprintf(text, sizeof text, "%.1f s", seconds);
-  return text;
-}
-
 }  // namespace
 
 SlowCompile::SlowCompile(std::string what, size_t operations)
     : what_(std::move(what)), operations_(operations), start_(base::monotonic_seconds()) {
   const double seconds = slow_after();
   if (seconds <= 0) return;
-  constexpr int kFrames = 48;
-  frames_.resize(kFrames);
-  frames_.resize(static_cast<size_t>(backtrace(frames_.data(), kFrames)));
+  frames_ = frames_here();
   thread_ = std::thread([this, seconds] { watch(seconds); });
 }
 

@@ -6,7 +6,8 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
+
+#include "sluice/device/report/frames.h"
 
 namespace sluice::device {
 
@@ -24,7 +25,7 @@ class SlowCompile {
 
   std::string what_;
   size_t operations_;
-  std::vector<void*> frames_;
+  Frames frames_;
   double start_;
   bool told_ = false;
   std::mutex mutex_;

@@ -1,0 +1,218 @@
+#include "sluice/device/report/frames.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <link.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "sluice/base/clock.h"
+#include "sluice/base/hash.h"
+#include "sluice/base/process.h"
+#include "sluice/base/strings.h"
+
+namespace sluice::device {
+namespace {
+
+std::string demangled(const char* name) {
+  int status = 0;
+  char* text = abi::__cxa_demangle(name, nullptr, nullptr, &status);
+  std::string result = status == 0 ? text : name;
+  free(text);
+  return result;
+}
+
+// A function and a line of it, as addr2line writes them.
+struct Call {
+  std::string function, line;
+};
+
+// addr2line for one file. It runs on: to read the debug information of a large program takes seconds, and all
+// lines after the first are found at once. It ends with this process, when its input closes.
+class LineFinder {
+ public:
+  explicit LineFinder(const std::string& file) {
+    base::ProcessOptions options;
+    options.input = base::ProcessOptions::Input::kPipe;
+    options.output = base::ProcessOptions::Output::kPipe;
+    options.error = base::ProcessOptions::Output::kWithOutput;
+    options.own_session = true;  // Ctrl-C is for the program
+    auto started = base::Process::start({"addr2line", "-aCfi", "--exe=" + file}, options);
+    if (started) process_.emplace(std::move(*started));
+  }
+
+  // The call at an offset into the file and the calls it was inlined into, the innermost first. Empty without
+  // addr2line.
+  std::vector<Call> look_up(uintptr_t offset) {
+    std::vector<Call> calls;
+    // Where the answer ends is seen by that to an address that no program has.
+    char question[64];
+    const int size =
+        snprintf(question, sizeof question, "%#zx\n%s\n", static_cast<size_t>(offset), kNoAddress);
+    if (!process_ || process_->write_in(question, static_cast<size_t>(size)) != size) return calls;
+    const double deadline = base::monotonic_seconds() + kPatience;
+    next_line(deadline);  // the address
+    while (process_) {
+      Call call{next_line(deadline), ""};
+      if (call.function == kNoAddress) break;
+      call.line = next_line(deadline);
+      calls.push_back(std::move(call));
+    }
+    next_line(deadline), next_line(deadline);  // what it says of that address
+    return calls;
+  }
+
+ private:
+  static constexpr const char* kNoAddress = "0xffffffffffffffff";
+  static constexpr double kPatience = 60;
+
+  // The next line of the answer. When none comes, the process is given up.
+  std::string next_line(double deadline) {
+    while (process_) {
+      if (const size_t end = read_.find('\n'); end != std::string::npos) {
+        std::string line = read_.substr(0, end);
+        read_.erase(0, end + 1);
+        return line;
+      }
+      pollfd wait{process_->out(), POLLIN, 0};
+      const double left = deadline - base::monotonic_seconds();
+      char block[4096];
+      if (left > 0 && ::poll(&wait, 1, static_cast<int>(left * 1e3) + 1) <= 0) continue;
+      const ssize_t count = left > 0 ? ::read(process_->out(), block, sizeof block) : 0;
+      if (count > 0)
+        read_.append(block, static_cast<size_t>(count));
+      else
+        process_.reset();
+    }
+    return "";
+  }
+
+  std::optional<base::Process> process_;
+  std::string read_;
+};
+
+// The finder of a file; each process has its own (a child that was forked shares its parent's pipes).
+LineFinder& finder_of(const std::string& file) {
+  static auto& finders = *new std::map<std::pair<pid_t, std::string>, LineFinder>();
+  return finders.try_emplace({::getpid(), file}, file).first->second;
+}
+
+bool is_library(const std::string& path) {
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  for (const char* begin : {"libtorch", "libc10", "libsluice", "libc.so", "libstdc++"}) {
+    if (name.starts_with(begin)) return true;
+  }
+  return false;
+}
+
+// Functions and header lines of LibTorch, of the C++ library and of the device itself are not the user's.
+bool is_users(const std::string& function, const std::string& line) {
+  for (const char* prefix :
+       {"sluice::device::", "sluice::on_replica", "sluice::Fetch", "sluice::Session",
+        "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
+    if (function.starts_with(prefix)) return false;
+  }
+  // The symbol of a template begins with what it returns.
+  const std::string_view named = std::string_view(function).substr(0, function.find('('));
+  for (const char* part : {"sluice::device::", " at::", " c10::", " torch::", " std::"}) {
+    if (named.find(part) != std::string_view::npos) return false;
+  }
+  // Functions of an unnamed namespace come without the names around it.
+  for (const char* part : {"/include/", "/sluice/device/", "libc-start", "sanitizer_common"}) {
+    if (line.find(part) != std::string::npos) return false;
+  }
+  return true;
+}
+
+// Whether the addresses in the file that is loaded here are those of the process: a program that is no
+// position-independent one.
+bool is_linked_at_its_place(const void* base) {
+  return static_cast<const ElfW(Ehdr)*>(base)->e_type == ET_EXEC;
+}
+
+// One frame. Without debug information there is no line, but `offset`: "program+0x1f2a".
+struct Symbol {
+  std::string function, line, offset;
+};
+
+// The line of the innermost call that is the user's own.
+void find_line(Symbol& symbol, const std::string& file, uintptr_t offset) {
+  for (const auto& [function, line] : finder_of(file).look_up(offset)) {
+    if (function == "??" || !is_users(function, line)) continue;
+    symbol.function = function;
+    // "file:line (discriminator 2)", "??:0"; "file.cc:?" from a symbol alone.
+    const std::string place = line.substr(0, line.find(" ("));
+    if (place.starts_with("??") || place.ends_with(":?")) continue;
+    symbol.line = place.substr(place.rfind('/') + 1);
+    return;
+  }
+}
+
+Symbol look_up(void* address) {
+  Symbol symbol;
+  Dl_info info;
+  if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return symbol;
+  std::string file = info.dli_fname;
+  if (is_library(file)) return symbol;
+  // A program that was found on $PATH says no folder.
+  if (file.find('/') == std::string::npos) {
+    std::error_code error;
+    file = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  }
+  if (info.dli_sname != nullptr) symbol.function = demangled(info.dli_sname);
+  // The return address points behind the call.
+  const auto offset =
+      reinterpret_cast<uintptr_t>(address) -
+      (is_linked_at_its_place(info.dli_fbase) ? 0 : reinterpret_cast<uintptr_t>(info.dli_fbase)) - 1;
+  find_line(symbol, file, offset);
+  char place[32];
+  snprintf(place, sizeof place, "+0x%zx", static_cast<size_t>(offset));
+  symbol.offset = file.substr(file.rfind('/') + 1) + place;
+  return symbol;
+}
+
+Symbol resolve(void* address) {
+  static auto& mutex = *new std::mutex();
+  static auto& known = *new std::unordered_map<void*, Symbol>();
+  const std::scoped_lock lock(mutex);
+  const auto found = known.find(address);
+  return found != known.end() ? found->second : known[address] = look_up(address);
+}
+
+}  // namespace
+
+Frames frames_here() {
+  constexpr int kFrames = 48;
+  void* frames[kFrames];
+  const int depth = backtrace(frames, kFrames);
+  return Frames(frames, frames + depth);
+}
+
+uint64_t hash_of(const Frames& frames) {
+  uint64_t hash = 0;
+  for (void* frame : frames) hash = base::mix_word(hash, reinterpret_cast<uintptr_t>(frame));
+  return hash;
+}
+
+std::string describe_place(const Frames& frames) {
+  for (void* frame : frames) {
+    const Symbol symbol = resolve(frame);
+    if (!symbol.line.empty()) return symbol.line;
+    if (!symbol.function.empty() && is_users(symbol.function, ""))
+      return base::str(symbol.function, " (", symbol.offset, ")");
+  }
+  return "";
+}
+
+}  // namespace sluice::device
