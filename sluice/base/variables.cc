@@ -60,6 +60,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_GPU_MEMORY",
       "SLUICE_GPU_PREALLOCATE",
       "SLUICE_HEARTBEAT_FILE",
+      "SLUICE_HOST_SHAPES",
       "SLUICE_JOIN_TIMEOUT",
       "SLUICE_KEPT_OPERATIONS",
       "SLUICE_LOG",

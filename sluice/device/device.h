@@ -58,6 +58,9 @@ struct DeviceOptions {
   std::optional<bool> exact;
   // Many equal rounds in a row are one loop of the program (SLUICE_LOOPS; on).
   std::optional<bool> loops;
+  // Small results whose lengths depend on values, and never settle, stay with the host (SLUICE_HOST_SHAPES;
+  // on).
+  std::optional<bool> host_shapes;
   // How products and convolutions of f32 are computed: "default", the quickest that the device has (bf16 on a
   // TPU, TF32 on a GPU, f32 on a CPU), "high" (three products of bf16 on a TPU, TF32 on a GPU), or "highest"
   // (as f32).

@@ -21,6 +21,7 @@
 #include "sluice/device/libtorch/result_strides.h"
 #include "sluice/device/libtorch/torch_error.h"
 #include "sluice/device/operators/factor_statuses.h"
+#include "sluice/device/operators/host_shapes.h"
 #include "sluice/device/random.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/runtime.h"
@@ -105,6 +106,7 @@ class Recorder final : public c10::OperatorKernel {
     TraceLock lock = lock_trace();
     Trace& trace = Trace::get();
     check_thread(trace);
+    if (!random_ && run_with_host(op, stack)) return;
     if (trace.nodes.size() >= kMaxPendingNodes) forced_cut(trace);
     const size_t count = op.schema().arguments().size();
     const auto arguments = torch::jit::last(*stack, count);
@@ -323,6 +325,7 @@ void register_kernels() {
   register_linear_algebra();
   register_factor_statuses();
   register_value_shapes();
+  register_host_shapes();
   register_fallback();
   register_autocast();
 }

@@ -22,6 +22,7 @@
 #include "sluice/device/offsets.h"
 #include "sluice/device/open.h"
 #include "sluice/device/operators/factor_statuses.h"
+#include "sluice/device/operators/host_shapes.h"
 #include "sluice/device/program.h"
 #include "sluice/device/record.h"
 #include "sluice/device/report/alive.h"
@@ -418,6 +419,7 @@ void shutdown() {
   device::cut("shutdown");
   device::wait_for_flights(0);
   device::forget_statuses();
+  device::forget_lengths();
   device::forget_programs();
   device::forget_instances();
   device::Offsets::get().forget();

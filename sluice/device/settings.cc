@@ -68,6 +68,7 @@ Settings settings_of(const DeviceOptions& options) {
   settings.detect_anomaly = chosen(options.detect_anomaly, "SLUICE_DETECT_ANOMALY", settings.detect_anomaly);
   settings.exact = chosen(options.exact, "SLUICE_EXACT", settings.exact);
   settings.loops = chosen(options.loops, "SLUICE_LOOPS", settings.loops);
+  settings.host_shapes = chosen(options.host_shapes, "SLUICE_HOST_SHAPES", settings.host_shapes);
   settings.matmul_precision = checked_precision(options.matmul_precision);
   settings.gpu_memory = options.gpu_memory > 0 ? options.gpu_memory : gpu_memory_of_environment();
   settings.gpu_preallocate =

@@ -26,6 +26,7 @@ struct Settings {
   bool detect_anomaly = false;
   bool exact = false;
   bool loops = true;
+  bool host_shapes = true;
   std::string matmul_precision = "default";
   double gpu_memory = 0;
   bool gpu_preallocate = true;

@@ -17,6 +17,8 @@
 #include "sluice/base/strings.h"
 #include "sluice/device/ahead.h"
 #include "sluice/device/capture/watch.h"
+#include "sluice/device/host_copy.h"
+#include "sluice/device/operators/host_shapes.h"
 #include "sluice/device/report/alive.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
@@ -74,12 +76,6 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
   return data;
 }
 
-struct HostNumber {
-  std::mutex mutex;  // guards the wait
-  at::Tensor value;
-  pjrt::Event copied;
-};
-
 namespace {
 
 // The results of one element that are pending beside the one that is read: what a program reads behind it is
@@ -101,16 +97,16 @@ std::vector<at::Tensor> numbers_beside(const Operand& read) {
   return holders;
 }
 
-// Starts a number's copy to the host. Where that fails, a read will say so.
+// Starts a value's copy to the host. Where that fails, a read will say so.
 void start_copy(Data& data) {
   if (data.buffers.empty() || data.on_host) return;
-  auto number = std::make_shared<HostNumber>();
-  number->value = at::empty(data.type->type.dims, at::TensorOptions().dtype(data.type->scalar_type));
-  auto copied = data.buffers.front().to_host(number->value.mutable_data_ptr(), data.type->type.bytes());
+  auto copy = std::make_shared<HostCopy>();
+  copy->value = at::empty(data.type->type.dims, at::TensorOptions().dtype(data.type->scalar_type));
+  auto copied = data.buffers.front().to_host(copy->value.mutable_data_ptr(), data.type->type.bytes());
   if (!copied) return;
-  number->copied = std::move(*copied);
-  number->copied.on_ready([memory = number->value](const base::Status&) {});  // lives until it is written
-  data.on_host = std::move(number);
+  copy->copied = std::move(*copied);
+  copy->copied.on_ready([memory = copy->value](const base::Status&) {});  // lives until it is written
+  data.on_host = std::move(copy);
 }
 
 }  // namespace
@@ -143,11 +139,13 @@ DataPtr materialize(const at::Tensor& tensor) {
 
 namespace {
 
-// Whether the host can make the tensor of its storage's value without a program: the tensor is all of the
-// storage, in whatever shape, order and element type. So torch::save sees parameters: as one dimension.
-bool is_all_of_storage(const at::Tensor& tensor) {
+// Whether the host makes the tensor of its storage's value, without a program: the storage stays with the
+// host, or the tensor is all of it, in whatever shape, order and element type. So torch::save sees
+// parameters: as one dimension.
+bool is_seen_in_storage(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   const LazyStorage& storage = *LazyStorage::of(impl);
+  if (stays_with_host(tensor)) return storage.type->type.bytes() == storage.nbytes();
   const bool valued =
       storage.state == LazyStorage::State::kData || storage.state == LazyStorage::State::kPending;
   return valued && Watch::current() == nullptr && impl.storage_offset() == 0 &&
@@ -165,13 +163,9 @@ struct Source {
 
 // Cuts when the value is pending. The caller holds the lock.
 Source source_of(const at::Tensor& tensor) {
-  if (!is_all_of_storage(tensor)) return {materialize(tensor), false, {}};
+  if (!is_seen_in_storage(tensor)) return {materialize(tensor), false, {}};
   LazyStorage& storage = *LazyStorage::of(tensor);
-  if (storage.state == LazyStorage::State::kPending)
-    cut_for_read({storage.ref, storage.type, Trace::get().nodes[storage.ref.node].sameness});
-  else
-    check_opening(*storage.data);
-  return {storage.data, true, storage.strides};
+  return {data_of_storage(storage), true, storage.strides};
 }
 
 // The tensor, row-major, of a copy of its source.
@@ -181,7 +175,7 @@ at::Tensor seen_as(const at::Tensor& tensor, const Source& source, const at::Ten
   if (!source.strides.empty())
     memory = at::empty_strided(host.sizes(), source.strides, host.options()).copy_(host);
   at::Tensor seen = at::empty({0}, host.options().dtype(tensor.scalar_type()));
-  seen.set_(memory.storage(), 0, tensor.sizes(), tensor.strides());
+  seen.set_(memory.storage(), tensor.storage_offset(), tensor.sizes(), tensor.strides());
   if (tensor.is_conj()) seen = seen.conj();
   if (tensor.is_neg()) seen = seen.neg();
   return seen.contiguous().resolve_conj();
@@ -224,23 +218,57 @@ at::Tensor read_replica(const Data& data, size_t replica, std::string_view what)
   return host;
 }
 
-// The same, where a number's copy on the host serves every read of it.
+// The copy's value, which is the copy's own.
+at::Tensor value_of(HostCopy& copy, std::string_view what) {
+  std::scoped_lock waiting(copy.mutex);
+  if (auto status = copy.copied.await(); !status) throw_read_error(status.error(), what);
+  return copy.value;
+}
+
+// The same, where a copy on the host serves every read of a number, and of what stays with the host.
 at::Tensor read_or_reuse(Data& data, size_t replica, std::string_view what) {
-  if (replica != 0 || data.type->type.numel() != 1) return read_replica(data, replica, what);
-  std::shared_ptr<HostNumber> number;
+  if (replica != 0 || (data.type->type.numel() != 1 && !data.with_host))
+    return read_replica(data, replica, what);
+  std::shared_ptr<HostCopy> copy;
   {
     TraceLock lock = lock_trace();
     start_copy(data);
-    number = data.on_host;
+    copy = data.on_host;
   }
-  if (!number) return read_replica(data, replica, what);
+  if (!copy) return read_replica(data, replica, what);
   const base::Span span("copy to the host");
-  std::scoped_lock waiting(number->mutex);
-  if (auto status = number->copied.await(); !status) throw_read_error(status.error(), what);
-  return number->value.clone();
+  return value_of(*copy, what).clone();
 }
 
 }  // namespace
+
+DataPtr upload_and_keep(const at::Tensor& host) {
+  DataPtr data = upload_data({host});
+  data->on_host = std::make_shared<HostCopy>();
+  data->on_host->value = host;
+  return data;
+}
+
+at::Tensor copy_on_host(Data& data, std::string_view what) {
+  const double start = base::monotonic_seconds();
+  check_opening(data);
+  check_has_value(data);
+  if (data.on_host) return value_of(*data.on_host, what);
+  start_copy(data);
+  if (!data.on_host) return read_replica(data, 0, what);
+  const at::Tensor host = value_of(*data.on_host, what);
+  check_found_values(data.launch);
+  note_host_read(what, base::monotonic_seconds() - start, static_cast<int64_t>(data.type->type.bytes()));
+  return host;
+}
+
+DataPtr data_of_storage(LazyStorage& storage) {
+  if (storage.state == LazyStorage::State::kPending)
+    cut_for_read({storage.ref, storage.type, Trace::get().nodes[storage.ref.node].sameness});
+  else
+    check_opening(*storage.data);
+  return storage.data;
+}
 
 at::Tensor download(const at::Tensor& tensor, std::string_view what, Sameness wanted, int replica) {
   const double start = base::monotonic_seconds();

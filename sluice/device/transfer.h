@@ -9,6 +9,8 @@
 
 namespace sluice::device {
 
+struct LazyStorage;
+
 // One host tensor for each replica, or one for all. The value may share the tensors' memory, which is kept
 // alive: nobody may write to it any more. Takes no lock.
 DataPtr upload_data(const std::vector<at::Tensor>& hosts);
@@ -22,5 +24,7 @@ std::vector<at::Tensor> download_all(const at::Tensor& tensor);
 
 // The data of a tensor, row-major with its sizes, after a cut when it is pending. The caller holds the lock.
 DataPtr materialize(const at::Tensor& tensor);
+// The data of a storage that has a value, after a cut when it is pending. The caller holds the lock.
+DataPtr data_of_storage(LazyStorage& storage);
 
 }  // namespace sluice::device

@@ -26,8 +26,8 @@ struct Origin {
   uint32_t layer = 0;  // in Names
 };
 
-// The copy of a value of one element on the host (transfer.cc).
-struct HostNumber;
+// host_copy.h
+struct HostCopy;
 
 // What is known of a value besides its buffers.
 struct ValueFacts {
@@ -58,9 +58,10 @@ struct Data : c10::intrusive_ptr_target, LeafPlace, ValueFacts {
   // For errors about memory (alive.h): the name in Names of the parameter or the optimizer's state that holds
   // it, 0 without.
   uint32_t name = 0;
-  int64_t launch = 0;                   // of the program that made it; 0 when it came from the host
-  uint64_t opening;                     // Runtime::opening of the device that holds it
-  std::shared_ptr<HostNumber> on_host;  // once it was read, or is on its way; that of the first replica
+  int64_t launch = 0;                 // of the program that made it; 0 when it came from the host
+  uint64_t opening;                   // Runtime::opening of the device that holds it
+  std::shared_ptr<HostCopy> on_host;  // once it was read, or is on its way
+  bool with_host = false;             // what is made of it stays with the host (operators/host_shapes.h)
   bool alive = false;
   Data *previous_alive = nullptr, *next_alive = nullptr;
 };

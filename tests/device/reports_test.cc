@@ -44,11 +44,12 @@ TEST_F(Report, ARecompileNamesTheFirstDifference) {
   };
   // Two programs are expected; none is compiled for what was seen before.
   EXPECT_EQ(warned_of("step", {product(4), product(5), product(4), product(5)}), "");
-  EXPECT_THAT(warned_of("step", {product(7)}),
-              ContainsRegex("recompile: 'step' needs a new program \\(its number 3\\): mm at "
-                            "reports_test\\.cc:[0-9]+: operand 0 is tensor<7x3xf32>, was tensor<5x3xf32>; 2 "
-                            "programs so far took [0-9.]+ m?s to compile; a length that changes: pad to a few "
-                            "lengths .*\\.drop_last\\(\\)"));
+  EXPECT_THAT(
+      warned_of("step", {product(7)}),
+      ContainsRegex("recompile: 'step' needs a new program \\(its number 3\\): mm at "
+                    "reports_test\\.cc:[0-9]+: operand 0 is tensor<7x3xf32>, was tensor<5x3xf32>; 2 "
+                    "programs so far took [0-9.]+ m?s to compile; a length that changes: pad to a few "
+                    "lengths .*\\.drop_last\\(\\)"));
   const std::function<Kept()> chains[] = {
       [&] { return Kept{x.exp()}; },
       [&] { return Kept{x.exp().sin().cos()}; },

@@ -48,6 +48,7 @@ constexpr Switch kSwitches[] = {
     {"SLUICE_DETECT_ANOMALY", &DeviceOptions::detect_anomaly, &Settings::detect_anomaly, false},
     {"SLUICE_EXACT", &DeviceOptions::exact, &Settings::exact, false},
     {"SLUICE_LOOPS", &DeviceOptions::loops, &Settings::loops, true},
+    {"SLUICE_HOST_SHAPES", &DeviceOptions::host_shapes, &Settings::host_shapes, true},
     {"SLUICE_GPU_PREALLOCATE", &DeviceOptions::gpu_preallocate, &Settings::gpu_preallocate, true},
 };
 

@@ -10,6 +10,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
 #include "sluice/device/call_arguments.h"
+#include "sluice/device/operators/host_shapes.h"
 #include "sluice/device/operators/value_shapes.h"
 #include "sluice/device/record.h"
 #include "sluice/device/report/metrics.h"
@@ -177,6 +178,10 @@ void boxed_fallback(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::j
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& why) {
   const std::string name = toString(op.schema().operator_name());
+  {
+    const TraceLock lock = lock_trace();
+    if (run_with_host(op, stack)) return;
+  }
   if (index_by_positions(op, stack)) return;
   const bool reads = std::find(std::begin(kReadValues), std::end(kReadValues), name) != std::end(kReadValues);
   if (!reads) {
@@ -190,10 +195,13 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const st
     fall_back_by_replica(op, stack);
   else
     at::native::cpu_fallback(op, stack, /*error_on_views=*/false);
-  const c10::IValue& result = torch::jit::peek(*stack, 0, op.schema().returns().size());
-  if (!reads || !result.isTensor() || result.toTensor().dim() == 0) return;
+  const size_t results = op.schema().returns().size();
+  if (!reads || !torch::jit::peek(*stack, 0, results).isTensor()) return;
+  const at::Tensor first = torch::jit::peek(*stack, 0, results).toTensor();
+  if (first.dim() == 0) return;
   const TraceLock lock = lock_trace();
-  note_value_shape(name, result.toTensor().size(0));
+  note_value_shape(name, first.size(0));
+  note_lengths_here(torch::jit::last(*stack, results), name);
 }
 
 void register_fallback() {

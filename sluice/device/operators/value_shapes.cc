@@ -10,6 +10,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
+#include "sluice/device/operators/host_shapes.h"
 #include "sluice/device/operators/value_shapes.h"
 #include "sluice/device/record.h"
 #include "sluice/device/report/recompiles.h"
@@ -28,6 +29,14 @@ at::Tensor on_host(const at::Tensor& tensor, const char* op) {
 void note_length(std::string_view operation, int64_t length) {
   const TraceLock lock = lock_trace();
   note_value_shape(operation, length);
+}
+
+at::Tensor noted(std::string_view operation, at::Tensor result) {
+  const TraceLock lock = lock_trace();
+  note_value_shape(operation, result.size(0));
+  const c10::IValue value(result);
+  note_lengths_here(value, operation);
+  return result;
 }
 
 at::Tensor& put(const at::Tensor& result, at::Tensor& out) {
@@ -58,13 +67,20 @@ at::Tensor repeated_positions(const at::Tensor& repeats, std::optional<int64_t> 
                           repeats.sizes(), " of ", c10::toString(repeats.scalar_type())));
   if (!output_size) {
     const at::Tensor host = on_host(repeats, "aten::repeat_interleave");
-    const at::Tensor positions = at::repeat_interleave(host);
-    note_length("repeat_interleave", positions.numel());
-    return positions.to(repeats.device());
+    return noted("repeat_interleave", at::repeat_interleave(host).to(repeats.device()));
   }
   return at::searchsorted(repeats.cumsum(0), at::arange(*output_size, repeats.options().dtype(at::kLong)),
                           /*out_int32=*/false, /*right=*/true)
       .to(repeats.scalar_type());
+}
+
+// Those of values that stay with the host stay there.
+at::Tensor counts_on_host(const at::Tensor& self, const std::optional<at::Tensor>& weights,
+                          int64_t minlength) {
+  const at::Tensor values = on_host(self, "aten::bincount");
+  std::optional<at::Tensor> each;
+  if (weights && weights->defined()) each = on_host(*weights, "aten::bincount");
+  return noted("bincount", at::bincount(values, each, minlength).to(self.device()));
 }
 
 at::Tensor counts_of_values(const at::Tensor& self, const std::optional<at::Tensor>& weights,
@@ -78,6 +94,10 @@ at::Tensor counts_of_values(const at::Tensor& self, const std::optional<at::Tens
   if (weighted && !weights->sizes().equals(self.sizes()))
     throw_error(Code::kInvalidArgument, base::str("aten::bincount: expected one weight a value, found ",
                                                   weights->sizes(), " for ", self.sizes()));
+  {
+    const TraceLock lock = lock_trace();
+    if (on_device(self) && stays_with_host(self)) return counts_on_host(self, weights, minlength);
+  }
   int64_t size = minlength;
   if (self.numel() > 0) {
     const auto [low, high] = at::aminmax(self);
@@ -87,11 +107,11 @@ at::Tensor counts_of_values(const at::Tensor& self, const std::optional<at::Tens
                   base::str("aten::bincount: expected no negative value, found ", bounds[0].item<int64_t>()));
     size = std::max(size, bounds[1].item<int64_t>() + 1);
   }
-  note_length("bincount", size);
   const at::Tensor places = self.to(at::kLong);
   const auto type = !weighted ? at::kLong : weights->scalar_type() == at::kFloat ? at::kFloat : at::kDouble;
   const at::Tensor counts = at::zeros({size}, self.options().dtype(type));
-  return counts.scatter_add(0, places, weighted ? weights->to(type) : at::ones_like(places));
+  return noted("bincount",
+               counts.scatter_add(0, places, weighted ? weights->to(type) : at::ones_like(places)));
 }
 
 // Their second argument are indices.

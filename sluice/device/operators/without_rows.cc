@@ -11,6 +11,7 @@
 #include "sluice/base/strings.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/libtorch/overlap.h"
+#include "sluice/device/operators/host_shapes.h"
 #include "sluice/device/record.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
@@ -133,6 +134,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
     check_internal_overlap("aten::copy_", dst);
     check_partial_overlap("aten::copy_", dst, self);
     TraceLock lock = lock_trace();
+    if (copy_with_host(dst, self)) return dst;
     copy_value(dst, self);
     if (runtime_options().eager) cut("aten::copy_");
     return dst;

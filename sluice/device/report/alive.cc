@@ -48,6 +48,7 @@ void Data::renew(const ValueFacts& facts, int64_t launch) {
   name = 0;
   this->launch = launch;
   on_host.reset();
+  with_host = false;
 }
 
 Data::~Data() {
