@@ -30,7 +30,7 @@ namespace sluice::device {
 namespace {
 
 // A place that has asked for more lengths than these will ask for others.
-constexpr size_t kManyLengths = 4;
+constexpr size_t kManyLengths = 2;
 // An operation on the host has operands of at most so many elements, …
 constexpr int64_t kSmall = 1 << 18;
 // … but for the one that it picks from or writes into, and their storages have at most so many bytes.
