@@ -147,6 +147,32 @@ TEST_F(Batches, PackedRowsHoldWholeDocumentsWithTheirBorders) {
   EXPECT_THAT(ids_of(found[1]).at(0), ElementsAre(1, 20, 21, 22, 23, 24, 0, 0));
 }
 
+// At an epoch's end documents that fill no batch of their shape come in batches of longer ones.
+TEST_F(Batches, AnEpochLeavesOutLessThanOneBatchOfTheLongestShape) {
+  const TokenBatches batches(random_set(*this, 300, 32),
+                             {.kind = RowKind::kDocuments, .shapes = {{4, 32}, {8, 16}, {16, 8}}, .seed = 3});
+  bool longer = false;
+  for (const std::int64_t replicas : {1, 2, 4}) {
+    std::set<std::int64_t> first_ids;
+    for (const data::Batch& batch : all(batches, {.replicas = replicas})) {
+      EXPECT_EQ(batch.count, batch.size());  // whole batches only
+      const auto rows = ids_of(batch);
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        first_ids.insert(rows[i][0]);
+        const auto length = static_cast<std::size_t>(batch.lengths.data<std::int64_t>()[i]);
+        longer = longer || (rows[i].size() > 8 && length <= rows[i].size() / 2);
+        for (std::size_t j = 0; j < rows[i].size(); ++j)
+          EXPECT_EQ(rows[i][j], j < length ? rows[i][0] + static_cast<std::int64_t>(j) : 0);
+      }
+    }
+    const TokenBatchFacts facts = batches.facts(replicas);
+    EXPECT_EQ(first_ids.size(), facts.rows);
+    EXPECT_EQ(facts.rows + facts.dropped_rows, 300u);
+    EXPECT_LT(facts.dropped_rows, static_cast<std::uint64_t>(4 * replicas));
+  }
+  EXPECT_TRUE(longer);
+}
+
 TEST_F(Batches, LongDocumentsAreRefusedCutOrSplit) {
   const auto ids = [&](LongDocument how, bool next_token) {
     const TokenBatches batches(set({2, 5}), {.kind = RowKind::kDocuments,

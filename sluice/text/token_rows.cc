@@ -1,6 +1,7 @@
 #include "sluice/text/token_rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "sluice/base/result.h"
@@ -99,6 +100,10 @@ bool RowPlan::next_of_documents(RowBatch& batch) {
     for (std::size_t shape = 0; shape < waiting_.size(); ++shape) {
       if (waiting_[shape].empty()) continue;
       if (options_.pad) return give(shape, batch);
+      if (shape + 1 < waiting_.size()) {
+        if (lengthen(shape)) return give(shape + 1, batch);
+        continue;
+      }
       facts_.dropped_rows += waiting_[shape].size();
       for (const Row& row : waiting_[shape])
         for (const Piece& piece : row.pieces) facts_.dropped_tokens += piece.count;
@@ -154,6 +159,13 @@ void RowPlan::take_packed() {
     waiting_.front().push_back(std::move(row));
   }
   packed_.clear();
+}
+
+bool RowPlan::lengthen(std::size_t shape) {
+  auto& longer = waiting_[shape + 1];
+  std::move(waiting_[shape].begin(), waiting_[shape].end(), std::back_inserter(longer));
+  waiting_[shape].clear();
+  return static_cast<std::int64_t>(longer.size()) >= rows_of(shape + 1);
 }
 
 bool RowPlan::give(std::size_t shape, RowBatch& batch) {

@@ -49,6 +49,8 @@ class RowPlan {
   bool next_of_documents(RowBatch& batch);
   void add_document(std::uint64_t number);
   void take_packed();
+  // At the end of an epoch: rows that wait come into the next longer shape; true when it has a batch then.
+  bool lengthen(std::size_t shape);
   bool give(std::size_t shape, RowBatch& batch);
   std::int64_t rows_of(std::size_t shape) const;
   std::int64_t length(std::size_t shape) const { return options_.shapes[shape].length; }

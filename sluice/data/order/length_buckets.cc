@@ -50,25 +50,33 @@ class EpochBuckets {
         drop_(options.remainder == Remainder::kDrop),
         total_(facts->total),
         lengths_(std::move(facts), options),
-        buckets_(options.shapes, replicas_) {}
+        buckets_(options.shapes, replicas_),
+        counts_(options.shapes.size(), std::vector<std::int64_t>(static_cast<std::size_t>(replicas_))) {}
 
   // The bucket of the next batch; nothing at the end. `hear` is told of each sample that goes into a bucket
   // on the way.
   template <typename Hear>
   base::Result<std::optional<std::size_t>> next(const Hear& hear) {
+    for (auto& counts : counts_) std::fill(counts.begin(), counts.end(), 0);
     while (samples_ < total_) {
       const Added added{samples_, samples_ % replicas_, buckets_.bucket_of(lengths_.next())};
       ++samples_;
       SLUICE_OK(hear(added));
       if (!buckets_.add(added.replica, added.bucket)) continue;
-      counts_.assign(static_cast<std::size_t>(replicas_), shapes()[added.bucket].rows);
+      counts_[added.bucket].assign(static_cast<std::size_t>(replicas_), shapes()[added.bucket].rows);
       return std::optional(added.bucket);
     }
-    return drop_ ? std::nullopt : buckets_.flush(counts_);
+    return drop_ ? buckets_.fill(counts_) : buckets_.flush(counts_);
   }
-  // Samples of the batch that was given last: of a replica, and of all.
-  std::int64_t count(std::int64_t replica) const { return counts_[static_cast<std::size_t>(replica)]; }
-  std::int64_t count() const { return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0}); }
+  // Samples of the batch that was given last: of a replica that waited in a bucket, and of all.
+  std::int64_t count(std::size_t bucket, std::int64_t replica) const {
+    return counts_[bucket][static_cast<std::size_t>(replica)];
+  }
+  std::int64_t count() const {
+    std::int64_t all = 0;
+    for (const auto& counts : counts_) all = std::accumulate(counts.begin(), counts.end(), all);
+    return all;
+  }
   const std::vector<LengthShape>& shapes() const { return buckets_.shapes(); }
   std::int64_t samples() const { return samples_; }  // that went into buckets
 
@@ -78,7 +86,7 @@ class EpochBuckets {
   std::int64_t total_, samples_ = 0;
   EpochLengths lengths_;
   LengthBuckets buckets_;
-  std::vector<std::int64_t> counts_;
+  LengthBuckets::Counts counts_;
 };
 
 class BucketReader : public PartReader {
@@ -151,13 +159,11 @@ class BucketReader : public PartReader {
       }));
       if (!bucket) return {};
       given_ += buckets_.count();
-      for (auto& [place, samples] : queues) {
-        if (place.first != *bucket) continue;
-        for (std::int64_t i = buckets_.count(place.second); i > 0; --i) {
+      for (auto& [place, samples] : queues)
+        for (std::int64_t i = buckets_.count(place.first, place.second); i > 0; --i) {
           left.erase(samples.front());
           samples.pop_front();
         }
-      }
     }
     std::map<std::int64_t, std::int64_t> firsts;  // the first of each range
     for (const auto& [number, added] : left) firsts.try_emplace(number % options_.ranges, number);
@@ -181,14 +187,15 @@ class BucketReader : public PartReader {
     batch.rows.resize(static_cast<std::size_t>(shape.rows * options_.local_replicas));
     for (std::int64_t r = 0; r < options_.local_replicas; ++r) {
       const std::int64_t replica = options_.part * options_.local_replicas + r;
-      auto& samples = queue(bucket, replica);
-      for (std::int64_t row = 0; row < buckets_.count(replica); ++row) {
-        RawSample sample = std::move(samples.front());
-        samples.pop_front();
-        waiting_memory_.shrink(sample.bytes());
-        hold_sample(sample, batch_memory_);
-        batch.rows[static_cast<std::size_t>(r * shape.rows + row)] = std::move(sample);
-      }
+      auto row = batch.rows.begin() + r * shape.rows;
+      for (std::size_t from = bucket + 1; from-- > 0;)
+        for (std::int64_t i = buckets_.count(from, replica); i > 0; --i, ++row) {
+          RawSample sample = std::move(queue(from, replica).front());
+          queue(from, replica).pop_front();
+          waiting_memory_.shrink(sample.bytes());
+          hold_sample(sample, batch_memory_);
+          *row = std::move(sample);
+        }
     }
   }
 
@@ -199,7 +206,7 @@ class BucketReader : public PartReader {
     base::warn("bucket_by_length: ", base::grouped(dropped), " of the ", base::grouped(total),
                " samples of epoch ", options_.epoch, " (", dropped * 100 / total, " %) filled no batch on ",
                base::counted(options_.replicas(), "replica"),
-               " and were dropped: fewer shapes or rows drop fewer, and pad() drops none");
+               " and were dropped: fewer rows in the longest shape drop fewer, and pad() drops none");
   }
 
   tl::unexpected<Error> no_batch() const {
@@ -266,15 +273,39 @@ bool LengthBuckets::add(std::int64_t replica, std::size_t bucket) {
   return true;
 }
 
-std::optional<std::size_t> LengthBuckets::flush(std::vector<std::int64_t>& given) {
+bool LengthBuckets::can_fill(std::size_t bucket) const {
+  for (std::size_t replica = 0; replica < waiting_[bucket].size(); ++replica) {
+    std::int64_t samples = 0;
+    for (std::size_t from = 0; from <= bucket; ++from) samples += waiting_[from][replica];
+    if (samples < shapes_[bucket].rows) return false;
+  }
+  return true;
+}
+
+std::optional<std::size_t> LengthBuckets::fill(Counts& given) {
+  std::size_t bucket = 0;
+  while (bucket < shapes_.size() && !can_fill(bucket)) ++bucket;
+  if (bucket == shapes_.size()) return std::nullopt;
+  for (std::size_t replica = 0; replica < waiting_[bucket].size(); ++replica) {
+    std::int64_t missing = shapes_[bucket].rows;
+    for (std::size_t from = bucket + 1; from-- > 0;) {
+      std::int64_t& samples = waiting_[from][replica];
+      given[from][replica] = std::min(samples, missing);
+      samples -= given[from][replica];
+      missing -= given[from][replica];
+    }
+  }
+  return bucket;
+}
+
+std::optional<std::size_t> LengthBuckets::flush(Counts& given) {
   for (std::size_t bucket = 0; bucket < shapes_.size(); ++bucket) {
     auto& waiting = waiting_[bucket];
     if (std::all_of(waiting.begin(), waiting.end(), [](std::int64_t samples) { return samples == 0; }))
       continue;
-    given.clear();
-    for (std::int64_t& samples : waiting) {
-      given.push_back(std::min(samples, shapes_[bucket].rows));
-      samples -= given.back();
+    for (std::size_t replica = 0; replica < waiting.size(); ++replica) {
+      given[bucket][replica] = std::min(waiting[replica], shapes_[bucket].rows);
+      waiting[replica] -= given[bucket][replica];
     }
     return bucket;
   }

@@ -4,6 +4,10 @@
 // each host reads the samples of its own replicas alone, and which samples make a batch depends on the
 // epoch's order, the lengths and the number of replicas, not on the number of hosts.
 //
+// What waits at the end of an epoch goes into longer shapes, as far as that fills batches. All replicas have
+// seen as many samples (or one more) and given as many, so fewer than one batch of the longest shape are
+// left.
+//
 // Lengths are known before anything is read, so a host that resumes plays the batches before its place.
 #pragma once
 
@@ -22,6 +26,9 @@ namespace sluice::data {
 // How many samples wait where. Threads: one at a time.
 class LengthBuckets {
  public:
+  // Samples of a batch, by the bucket in which they waited and by replica.
+  using Counts = std::vector<std::vector<std::int64_t>>;
+
   LengthBuckets(std::vector<LengthShape> shapes, std::int64_t replicas);
 
   // By length, the shortest first.
@@ -31,14 +38,19 @@ class LengthBuckets {
   // Takes in the next sample of a replica; true when the bucket's global batch is complete, which is given
   // out.
   bool add(std::int64_t replica, std::size_t bucket);
+  // At the end of an epoch: the shortest shape of which every replica can fill a batch with samples that wait
+  // in its bucket and in those of shorter shapes, the longest of them first. Nothing when there is none.
+  std::optional<std::size_t> fill(Counts& given);
   // At the end of an epoch: a bucket with samples left, of which each replica gives out as many as it has, up
-  // to a batch; they stand in `given`. Nothing when no samples are left.
-  std::optional<std::size_t> flush(std::vector<std::int64_t>& given);
+  // to a batch. Nothing when no samples are left.
+  std::optional<std::size_t> flush(Counts& given);
 
  private:
+  bool can_fill(std::size_t bucket) const;
+
   std::vector<LengthShape> shapes_;
-  std::vector<std::vector<std::int64_t>> waiting_;  // samples, by bucket and replica
-  std::vector<std::int64_t> full_;                  // replicas that have a batch, by bucket
+  Counts waiting_;                  // samples
+  std::vector<std::int64_t> full_;  // replicas that have a batch, by bucket
 };
 
 // "16x512,32x256,64x128"

@@ -84,6 +84,28 @@ class LengthBucketsTest : public DatasetTest {
       for (const Keys& queue : waiting[bucket]) full = full && std::ssize(queue) >= shapes[bucket].rows;
       if (full) give(bucket);
     }
+    for (std::size_t bucket = 0; bucket < 3 && !pad; ++bucket)
+      for (;;) {
+        // What waits for this shape or a shorter one, the longest first.
+        std::vector<Keys> together(replicas);
+        bool full = true;
+        for (std::size_t replica = 0; replica < replicas; ++replica) {
+          for (std::size_t from = bucket + 1; from-- > 0;)
+            together[replica].insert(together[replica].end(), waiting[from][replica].begin(),
+                                     waiting[from][replica].end());
+          full = full && std::ssize(together[replica]) >= shapes[bucket].rows;
+        }
+        if (!full) break;
+        Expected& batch = batches.emplace_back(Expected{shapes[bucket].length, {}});
+        for (std::size_t replica = 0; replica < replicas; ++replica) {
+          Keys& given = together[replica];
+          given.resize(static_cast<std::size_t>(shapes[bucket].rows));
+          for (auto& queues : waiting)
+            std::erase_if(queues[replica],
+                          [&](const std::string& key) { return std::ranges::count(given, key); });
+          batch.replicas.push_back(std::move(given));
+        }
+      }
     for (std::size_t bucket = 0; bucket < 3 && pad; ++bucket)
       while (std::any_of(waiting[bucket].begin(), waiting[bucket].end(),
                          [](const Keys& queue) { return !queue.empty(); }))
@@ -156,6 +178,35 @@ TEST_F(LengthBucketsTest, EverySampleComesOnce) {
   Keys names;
   for (const auto& [key, length] : lengths_) names.push_back(key);
   EXPECT_EQ(seen, names);
+}
+
+// Each replica gets as many samples, or one more, and gives as many: what is left is less than its batch.
+TEST_F(LengthBucketsTest, AnEpochLeavesOutLessThanOneBatchOfTheLongestShape) {
+  for (const std::int64_t replicas : {1, 3, 8, 32}) {
+    LengthBuckets buckets({{64, 128}, {32, 256}, {16, 512}}, replicas);
+    base::Random random({1});
+    std::int64_t left = 10'000, in_full_buckets = 0;
+    for (std::int64_t i = 0; i < 10'000; ++i) {
+      const std::size_t bucket = buckets.bucket_of(1 + static_cast<std::int64_t>(random.below(512)));
+      if (buckets.add(i % replicas, bucket)) in_full_buckets += replicas * buckets.shapes()[bucket].rows;
+    }
+    left -= in_full_buckets;
+    LengthBuckets::Counts given(3, std::vector<std::int64_t>(static_cast<std::size_t>(replicas)));
+    while (const auto bucket = buckets.fill(given)) {
+      for (std::size_t replica = 0; replica < given[0].size(); ++replica) {
+        std::int64_t rows = 0;
+        for (std::size_t from = 0; from < 3; ++from) {
+          EXPECT_TRUE(from <= *bucket || given[from][replica] == 0) << "a sample that is too long";
+          rows += given[from][replica];
+        }
+        ASSERT_EQ(rows, buckets.shapes()[*bucket].rows);
+        left -= rows;
+      }
+      for (auto& counts : given) std::fill(counts.begin(), counts.end(), 0);
+    }
+    EXPECT_LE(left, 16 * replicas);
+    EXPECT_GE(10'000 - in_full_buckets, 3 * left);  // what was left in the buckets
+  }
 }
 
 TEST_F(LengthBucketsTest, WhatAnEpochLeavesOutIsCounted) {
