@@ -43,8 +43,8 @@ void print_nested(const data::PackReport& report, const std::string& input) {
   const auto& [name, inner] = report.nested.front();
   std::printf(
       "note: %s holds no images itself, only folders with images (%s%s), and all of them are of the class "
-      "%s%s. "
-      "If these folders are the classes, pack %s/%s instead\n",
+      "%s%s. If these folders are the classes, pack %s/%s instead, or all of them as one set with "
+      "--class-folder deepest\n",
       base::printable(name).c_str(), base::printable(inner.front()).c_str(), inner.size() > 1 ? ", …" : "",
       base::printable(name).c_str(),
       report.nested.size() > 1
@@ -53,6 +53,13 @@ void print_nested(const data::PackReport& report, const std::string& input) {
                 .c_str()
           : "",
       base::printable(input).c_str(), base::printable(name).c_str());
+}
+
+// With --class-folder deepest they are one set.
+void print_joined(const data::PackReport& report, const std::string& input) {
+  if (report.joined_parts.empty()) return;
+  std::printf("note: %s of %s are one set now. To test on samples that no training sees, pack each of them\n",
+              base::printable(base::join(report.joined_parts, ", ")).c_str(), base::printable(input).c_str());
 }
 
 // How a set is named and cut.
@@ -71,6 +78,16 @@ void add_set_options(CLI::App& verb, data::ShardOptions& options) {
 
 // What pack and append share.
 void add_pack_options(CLI::App& app, data::PackOptions& options) {
+  app.add_option_function<std::string>(
+         "--class-folder",
+         [&options](const std::string& which) {
+           options.class_folder = which == "first" ? data::ClassFolder::kFirst : data::ClassFolder::kDeepest;
+         },
+         "Name an image's class after the first folder below INPUT, or after the deepest one, which the "
+         "image is in")
+      ->type_name("first|deepest")
+      ->check(one_of({"first", "deepest"}))
+      ->default_str("first");
   app.add_option("--seed", options.seed, "Seed of the shuffled order")->capture_default_str();
   app.add_flag("!--no-shuffle", options.shuffle, "Keep the order of the list, or class by class");
   app.add_flag("!--no-check", options.check, "Do not decode each image while packing");
@@ -99,6 +116,7 @@ base::Status run_pack(data::PackOptions& options) {
                 counted(static_cast<std::int64_t>(report.classes.size()), "class").c_str(),
                 options.shards.folder.c_str());
   print_nested(report, options.input);
+  print_joined(report, options.input);
   print_left_out(report);
   return {};
 }
@@ -113,7 +131,9 @@ Verb pack_verb() {
       .footer =
           "INPUT is a folder with one folder of images for each class (classes are numbered in alphabetical "
           "order, and\n"
-          "their names are written to OUT/classes.txt), or a list:\n"
+          "their names are written to OUT/classes.txt; --class-folder deepest takes the folder that an image "
+          "is "
+          "in), or a list:\n"
           "  list.txt    an image and its class on each line, separated by a tab, a comma or a space\n"
           "  list.csv    the same as CSV, with or without a line that names the columns file and class\n"
           "  list.jsonl  {\"file\": …, \"class\": …, …} on each line; what else it says goes into a member "
@@ -121,6 +141,8 @@ Verb pack_verb() {
           "Shards appear when the whole set is written. A run that was stopped goes on when it is started "
           "again.\n"
           "Examples: sluice data pack photos/train shards --prefix train --shard-size 1000\n"
+          "          sluice data pack photos shards --class-folder deepest   (photos/2024/cat, "
+          "photos/2025/cat)\n"
           "          sluice data pack train.jsonl shards",
       .add_flags =
           [options](CLI::App& app) {

@@ -91,6 +91,28 @@ TEST_F(DataVerbs, OneIsNotMany) {
               HasSubstr("For sluice train: --images webp --classes 1"));
 }
 
+TEST_F(DataVerbs, FoldersAboveTheClassesAreSaid) {
+  for (const char* name : {"train/even/0.png", "train/odd/1.png", "test/even/2.png"})
+    folder_.write(base::str("in/", name), data::test::gray_png(1));
+  const std::string in = folder_.path("in"), out = folder_.path("out");
+  const auto first = sluice_program({"data", "pack", in, out});
+  EXPECT_THAT(first.out, HasSubstr("2 classes: "));
+  EXPECT_THAT(first.out,
+              HasSubstr("note: test holds no images itself, only folders with images (even), and all "
+                        "of them are of the class test (it is so for 2 classes). If these folders are "
+                        "the classes, pack " +
+                        in +
+                        "/test instead, or all of them as one set with "
+                        "--class-folder deepest\n"));
+  const auto deepest = sluice_program({"data", "pack", in, out, "--overwrite", "--class-folder", "deepest"});
+  EXPECT_EQ(*base::read_file(out + "/classes.txt"), "even\nodd\n");
+  EXPECT_THAT(deepest.out, HasSubstr("note: test, train of " + in +
+                                     " are one set now. To test on samples that no "
+                                     "training sees, pack each of them\n"));
+  EXPECT_THAT(sluice_program({"data", "pack", in, out, "--class-folder", "last"}).err,
+              HasSubstr("--class-folder: expected first, deepest, found 'last'"));
+}
+
 // The class of a tile is a name where the folder has classes.txt: captions of other widths.
 TEST_F(DataVerbs, SheetsShowTheNamesOfClasses) {
   write_images();

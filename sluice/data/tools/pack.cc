@@ -10,6 +10,7 @@
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/printable.h"
 #include "sluice/base/random.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/tools/table.h"
@@ -24,12 +25,16 @@ struct ImageFile {
   std::int64_t label = 0;
 };
 
+std::string in_small_letters(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return text;
+}
+
 std::string extension_of(const std::string& path) {
   std::string extension = std::filesystem::path(path).extension().string();
   if (!extension.empty()) extension.erase(0, 1);
-  std::transform(extension.begin(), extension.end(), extension.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return extension;
+  return in_small_letters(std::move(extension));
 }
 
 bool is_image(const std::string& path) { return format_of(extension_of(path)) == Format::kImage; }
@@ -114,6 +119,41 @@ base::Status add_class(const std::string& folder, const std::string& name, std::
                       " holds no images: expected files that end on ", kImageExtensions);
   if (!direct) report.nested.emplace_back(name, std::vector<std::string>(inner.begin(), inner.end()));
   return {};
+}
+
+// Each image is of the class that the folder it is in is named after.
+base::Result<std::vector<ImageFile>> from_deepest_folders(const std::string& folder, PackReport& report) {
+  const std::set<std::string> part_names = {"train", "training", "test",       "testing",
+                                            "val",   "valid",    "validation", "dev"};
+  SLUICE_TRY(const auto paths, files_below(folder, report));
+  std::map<std::string, std::vector<ImageFile>> classes;
+  std::set<std::string> parts;
+  for (const std::string& path : paths) {
+    const std::string rest = path.substr(folder.size() + (folder.back() == '/' ? 0 : 1));
+    if (!is_image(path) || rest.find('/') == std::string::npos) {
+      leave_out(path, report);
+      continue;
+    }
+    const std::string name = std::filesystem::path(rest).parent_path().filename().string();
+    const std::string first = rest.substr(0, rest.find('/'));
+    if (part_names.contains(in_small_letters(first)) && rest.rfind('/') > first.size()) parts.insert(first);
+    classes[name].push_back({path, extension_of(path), name, "", 0});
+  }
+  if (classes.empty())
+    return base::fail(
+        Code::kInvalidArgument, folder,
+        " holds no images in folders: expected folders named after classes, with files in them that end on ",
+        kImageExtensions);
+  if (parts.size() > 1) report.joined_parts.assign(parts.begin(), parts.end());
+  std::vector<ImageFile> images;
+  for (auto& [name, files] : classes) {
+    for (ImageFile& file : files) {
+      file.label = static_cast<std::int64_t>(report.classes.size());
+      images.push_back(std::move(file));
+    }
+    report.classes.push_back(name);
+  }
+  return images;
 }
 
 base::Result<std::vector<ImageFile>> from_folder(const std::string& folder, PackReport& report) {
@@ -227,10 +267,20 @@ base::Result<PackReport> pack(const PackOptions& options) {
   PackReport report;
   std::vector<ImageFile> images;
   if (base::is_directory(options.input)) {
-    SLUICE_TRY(images, from_folder(options.input, report));
+    SLUICE_TRY(images, options.class_folder == ClassFolder::kFirst
+                           ? from_folder(options.input, report)
+                           : from_deepest_folders(options.input, report));
+  } else if (options.class_folder != ClassFolder::kFirst) {
+    return base::fail(
+        Code::kInvalidArgument, options.input,
+        " is a list, which names the classes itself: leave out --class-folder, or pack a folder");
   } else {
     SLUICE_TRY(images, from_list(options.input, report));
   }
+  for (const std::string& name : report.classes)
+    if (name.find('\n') != std::string::npos)
+      return base::fail(Code::kInvalidArgument, "the name of the class '", base::printable_line(name),
+                        "' has a line break: classes.txt has one name a line; give it another name");
   if (options.shards.append && !report.classes.empty()) SLUICE_OK(number_as_before(options, images, report));
   if (options.shuffle) base::Random({options.seed}).shuffle(images);
   ShardOptions shards = options.shards;

@@ -12,12 +12,19 @@
 
 namespace sluice::data {
 
+// Which folder names an image's class, where the input is a folder.
+enum class ClassFolder {
+  kFirst,    // the one below the input: in/cat/old/1.jpg is of the class "cat"
+  kDeepest,  // the one that the image is in: "old"; folders with one name are one class
+};
+
 struct PackOptions {
   // A folder with one folder for each class (in alphabetical order: class 0, 1, …), searched to any depth; or
   // a list: see parse_list. What a JSON line says besides file and class goes into a member `json`. Relative
   // images are taken from the list's folder. Classes are whole numbers, or names that are numbered
   // alphabetically.
   std::string input;
+  ClassFolder class_folder = ClassFolder::kFirst;
   ShardOptions shards;
   bool shuffle = true;  // by `seed`; otherwise in the order of the list, or class by class
   std::uint64_t seed = 0;
@@ -30,6 +37,9 @@ struct PackReport {
   // Classes whose images are all in folders below the class's own, and these folders: perhaps the input is
   // one level too high ("train" and "test" are no classes).
   std::vector<std::pair<std::string, std::vector<std::string>>> nested;
+  // With ClassFolder::kDeepest: folders below the input that are named as parts of a set that should stay
+  // apart, such as "train" and "test", where there are two or more.
+  std::vector<std::string> joined_parts;
   std::int64_t left_out = 0;  // no images by their extension, links to nothing or to a folder above
   std::string first_left_out;
   std::map<std::string, std::int64_t> left_out_kinds;  // files of each extension, "link", "folder" …

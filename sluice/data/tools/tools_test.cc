@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -123,6 +124,46 @@ TEST(Pack, HiddenFoldersAndAppleDoublesArePassedOver) {
   EXPECT_THAT(
       *base::list_directory(folder.path("out")),
       ElementsAre("classes.txt", "notes.tmp-999999999-3", "sizes.json", "train-0000.idx", "train-0000.tar"));
+}
+
+TEST(Pack, ClassesNamedAfterTheDeepestFolders) {
+  const test::Folder folder;
+  for (const char* name :
+       {"2024/dog/0.png", "2024/cat/1.png", "2025/cat/old/2.png", "2025/cat/3.png", "4.png"})
+    folder.write(base::str("in/", name), test::gray_png(name[std::strlen(name) - 5] - '0'));
+  PackOptions options;
+  options.shards.folder = folder.path("out");
+  options.shards.overwrite = true;
+  options.shuffle = false;
+  options.class_folder = ClassFolder::kDeepest;
+  for (const char* input : {"in", "in/"}) {
+    options.input = folder.path(input);
+    const auto report = pack(options);
+    ASSERT_TRUE(report) << report.error().what();
+    EXPECT_THAT(report->classes, ElementsAre("cat", "dog", "old"));
+    EXPECT_EQ(*base::read_file(folder.path("out/classes.txt")), "cat\ndog\nold\n");
+    // 2024/cat/1, 2025/cat/3, 2024/dog/0, 2025/cat/old/2
+    EXPECT_THAT(labels_in(folder.path("out/*.tar")),
+                ElementsAre(testing::Pair("0000000", 0), testing::Pair("0000001", 0),
+                            testing::Pair("0000002", 1), testing::Pair("0000003", 2)));
+    EXPECT_EQ(report->first_left_out, folder.path(base::str(input, input[2] == '/' ? "" : "/", "4.png")));
+    EXPECT_TRUE(report->nested.empty() && report->joined_parts.empty());
+  }
+  for (const char* name : {"train/cat/0.png", "Val/cat/1.png", "test/2.png", "more/cat/3.png"})
+    folder.write(base::str("split/", name), test::gray_png(1));
+  options.input = folder.path("split");
+  EXPECT_THAT(pack(options)->joined_parts,
+              ElementsAre("Val", "train"));  // images of test are of a class "test"
+
+  std::filesystem::create_directories(folder.path("empty/cat"));
+  options.input = folder.path("empty");
+  EXPECT_THAT(pack(options).error().what(),
+              HasSubstr("empty holds no images in folders: expected folders named"));
+  options.input = folder.write("list.csv", "0.png,1\n");
+  EXPECT_THAT(pack(options).error().what(), HasSubstr("list.csv is a list, which names the classes itself"));
+  folder.write("lines/a\nb/0.png", test::gray_png(1));
+  options.input = folder.path("lines");
+  EXPECT_THAT(pack(options).error().what(), HasSubstr("the class 'a b' has a line break"));
 }
 
 TEST(Pack, AListOfImages) {
