@@ -1,8 +1,12 @@
 #include "sluice/base/hostlist.h"
-#include "sluice/base/number.h"
+
+#include <arpa/inet.h>
 
 #include <algorithm>
 #include <optional>
+
+#include "sluice/base/number.h"
+#include "sluice/base/printable.h"
 
 namespace sluice::base {
 namespace {
@@ -48,11 +52,22 @@ Result<std::vector<std::string>> expand_ranges(std::string_view ranges) {
   return numbers;
 }
 
+// With or without the interface that an address of the link has behind it: "fe80::1%eth0".
+bool is_ipv6(std::string_view text) {
+  in6_addr parsed{};
+  return ::inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &parsed) == 1;
+}
+
 // One name, which may have brackets.
 Result<std::vector<std::string>> expand_name(std::string_view name) {
   const size_t open = name.find('[');
   if (open == std::string_view::npos) return std::vector<std::string>{std::string(name)};
   const size_t close = name.find(']');
+  if (const auto inside = name.substr(open + 1, close - open - 1); is_ipv6(inside)) {
+    if (close + 1 == name.size()) return std::vector<std::string>{str(name.substr(0, open), inside)};
+    return fail(Code::kInvalidArgument, "\"", name, "\" has something behind the address ", inside,
+                ": expected a host without a port");
+  }
   SLUICE_TRY(const auto numbers, expand_ranges(name.substr(open + 1, close - open - 1)));
   SLUICE_TRY(const auto endings, expand_name(name.substr(close + 1)));
   if (numbers.size() * endings.size() > kMaxHosts)
@@ -85,6 +100,31 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view list) {
 std::string host_and_port(std::string_view host, int port) {
   const bool bare_ipv6 = host.find(':') != std::string_view::npos && !host.starts_with('[');
   return bare_ipv6 ? str('[', host, "]:", port) : str(host, ':', port);
+}
+
+Result<HostAndPort> split_host_and_port(std::string_view address) {
+  constexpr auto kNone = std::string_view::npos;
+  size_t end = address.find(':');  // of the host
+  std::string_view host = address.substr(0, end);
+  if (address.starts_with('[')) {
+    end = address.find(']');
+    host = address.substr(1, end == kNone ? kNone : end - 1);
+    if (end != kNone) ++end;
+  } else if (end != kNone && address.find(':', end + 1) != kNone) {
+    host = address;
+    end = kNone;
+  }
+  const bool needs_ipv6 = address.starts_with('[') || host.find(':') != kNone;
+  const std::string_view rest = end == kNone ? "" : address.substr(end);
+  const int port = rest.empty() ? 0 : number_of<int>(rest.substr(1)).value_or(0);
+  const bool bad_port = !rest.empty() && (rest.front() != ':' || port < 1 || port > 65535);
+  if (host.empty() || bad_port || (needs_ipv6 && !is_ipv6(host)) ||
+      (address.starts_with('[') && end == kNone))
+    return fail(
+        Code::kInvalidArgument, "\"", printable_line(address),
+        "\" is no host: expected HOST or HOST:PORT with a port from 1 to 65535, and brackets around an "
+        "IPv6 address that has a port, [fd00::2]:8476");
+  return HostAndPort{std::string(host), port};
 }
 
 }  // namespace sluice::base

@@ -10,11 +10,22 @@
 namespace sluice::base {
 
 // "node[01-03,7],login1" -> node01 node02 node03 node7 login1, in this order. Numbers keep their leading
-// zeros, a name may have several brackets, white space around names is dropped. Errors: an empty name, a
-// bracket that is not closed, a range that is none, more than 100,000 hosts.
+// zeros, a name may have several brackets, white space around names is dropped. An IPv6 address may have
+// brackets, "user@[fd00::2]", and loses them. Errors: an empty name, a bracket that is not closed, a range
+// that is none, a port behind an address, more than 100,000 hosts.
 Result<std::vector<std::string>> expand_hostlist(std::string_view list);
 
 // "10.0.0.2:8476"; an IPv6 address gets brackets: "[fd00::2]:8476".
 std::string host_and_port(std::string_view host, int port);
+
+struct HostAndPort {
+  std::string host;  // an IPv6 address without brackets
+  int port = 0;      // 0: none is given
+  bool operator==(const HostAndPort&) const = default;
+};
+
+// "10.0.0.2:8476", "[fd00::2]:8476", and without a port "name", "[fd00::2]", "fd00::2". Errors: a port that
+// is not in 1…65535, no host, brackets without an IPv6 address in them, and colons that are none of these.
+Result<HostAndPort> split_host_and_port(std::string_view address);
 
 }  // namespace sluice::base

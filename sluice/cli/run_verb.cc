@@ -11,6 +11,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/hostlist.h"
 #include "sluice/cli/cloud/log_copy.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/run_verb.h"
@@ -223,11 +224,9 @@ std::string choose_chips(const RunFlags& flags) {
   return *grid;
 }
 
-void choose_port(RunFlags& flags, const std::string& port) {
+void choose_port(RunFlags& flags, int port) {
   pod::Job& job = flags.job;
-  if (port.empty() || port.size() > 5 || port.find_first_not_of("0123456789") != std::string::npos ||
-      (job.port = std::stoi(port)) == 0 || job.port > 65535)
-    throw Usage("--coordinator " + flags.coordinator + ": the port is a number from 1 to 65535");
+  job.port = port;
   const int last = pod::kTpuProcessPort + flags.per_host - 1;
   if (!job.tpu_chips.empty() && job.port >= pod::kTpuProcessPort && job.port <= last)
     throw Usage(base::str("--coordinator ", flags.coordinator, ": with one process per chip the ports ",
@@ -267,10 +266,10 @@ void place_workers(RunFlags& flags) {
   job.coordinator = job.workers.front().address;
   job.port = pod::is_local(job) ? 0 : job.tpu_chips.empty() ? kPort : kPortBesideChips;
   if (flags.coordinator.empty()) return;
-  const size_t colon = flags.coordinator.rfind(':');
-  const bool has_port = colon != std::string::npos && flags.coordinator.find(':') == colon;
-  job.coordinator = flags.coordinator.substr(0, has_port ? colon : std::string::npos);
-  if (has_port) choose_port(flags, flags.coordinator.substr(colon + 1));
+  const auto place = base::split_host_and_port(flags.coordinator);
+  if (!place) throw Usage(base::str("--coordinator ", place.error().what()));
+  job.coordinator = place->host;
+  if (place->port > 0) choose_port(flags, place->port);
 }
 
 void choose_folder(pod::Job& job) {

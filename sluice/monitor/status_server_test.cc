@@ -182,6 +182,17 @@ TEST_F(StatusServerTest, ARequestForAnotherHostIsRefused) {
     EXPECT_THAT(ask(get_it + "hOsT:" + host), HasSubstr(" 421 ")) << host;
 }
 
+TEST_F(StatusServerTest, ListensAtAnAddressOfIpv6) {
+  const auto server = StatusServer::start("[::1]:0", ::getpid());
+  if (!server) GTEST_SKIP() << "this machine has no IPv6: " << server.error().what();
+  cloud::HttpRequest request;
+  request.url = base::str("http://[::1]:", (*server)->port(), "/status");
+  request.direct = true;
+  EXPECT_EQ(base::value_or_throw(http_.once(request)).status, 200);
+  request.url = base::str("http://127.0.0.1:", (*server)->port(), "/status");
+  EXPECT_FALSE(http_.once(request));  // there it does not listen
+}
+
 TEST_F(StatusServerTest, APortInUse) {
   const auto second = StatusServer::start(std::to_string(server_->port()), 1);
   ASSERT_FALSE(second);

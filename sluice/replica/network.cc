@@ -8,17 +8,17 @@
 
 #include <memory>
 
+#include "sluice/base/hostlist.h"
+
 namespace sluice::replica {
 
 base::Result<std::string> address_towards(const std::string& coordinator) {
-  const size_t colon = coordinator.rfind(':');
-  std::string host = coordinator.substr(0, colon);
-  if (host.size() > 2 && host.front() == '[') host = host.substr(1, host.size() - 2);
-  const std::string port = colon == std::string::npos ? "1" : coordinator.substr(colon + 1);
+  SLUICE_TRY(const base::HostAndPort place, base::split_host_and_port(coordinator));
+  const std::string port = std::to_string(place.port > 0 ? place.port : 1);
   addrinfo hints{};
   hints.ai_socktype = SOCK_DGRAM;  // connecting it only asks the routing table
   addrinfo* raw = nullptr;
-  if (const int code = ::getaddrinfo(host.c_str(), port.c_str(), &hints, &raw); code != 0) {
+  if (const int code = ::getaddrinfo(place.host.c_str(), port.c_str(), &hints, &raw); code != 0) {
     return base::fail(Code::kUnavailable, "the coordinator ", coordinator,
                       " cannot be resolved: ", ::gai_strerror(code));
   }

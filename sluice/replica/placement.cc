@@ -70,13 +70,14 @@ bool any(const Getter& get, const std::vector<const char*>& names) {
   return false;
 }
 
-// The port of "host:port"; 0 when it is no such text.
-int port_of(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos || colon == 0) return 0;
-  const int port = base::number_of<int>(std::string_view(address).substr(colon + 1)).value_or(0);
-  return port > 0 && port < 65536 ? port : 0;
+// Both parts of "host:port"; nothing when it is no such text.
+std::optional<base::HostAndPort> both_of(const std::string& address) {
+  const auto parts = base::split_host_and_port(address);
+  return parts && parts->port > 0 ? std::optional(*parts) : std::nullopt;
 }
+
+// What host:port must look like, where it does not.
+constexpr const char* kExpected = "expected host:port, with brackets around an IPv6 address, [fd00::2]:8476";
 
 // The pieces between commas, without white space around them.
 std::vector<std::string> items_of(const std::string& list) {
@@ -93,8 +94,9 @@ Found from_sluice(const Getter& get) {
   SLUICE_TRY(const int count, read.number({"SLUICE_PROCESS_COUNT"}, 1, kMaxProcesses));
   SLUICE_TRY(const int id, read.number({"SLUICE_PROCESS_ID"}, 0, kMaxProcesses));
   SLUICE_TRY(const std::string coordinator, read.text({"SLUICE_COORDINATOR_ADDRESS"}));
-  if (port_of(coordinator) == 0)
-    return read.wrong("SLUICE_COORDINATOR_ADDRESS is \"", coordinator, "\": expected host:port");
+  if (!both_of(coordinator))
+    return read.wrong("SLUICE_COORDINATOR_ADDRESS is \"", base::printable_line(coordinator),
+                      "\": ", kExpected);
   return read.placement(id, count, coordinator, items_of(get("SLUICE_PROCESS_HOSTS").value_or("")));
 }
 
@@ -135,13 +137,12 @@ int64_t product_of(const std::string& bounds) {
   return product;
 }
 
-// A port of the first process's host that none of its processes has.
-int port_beside(const std::vector<std::string>& addresses) {
-  const std::string& first = addresses.front();
-  const std::string host = first.substr(0, first.rfind(':') + 1);
-  int port = port_of(first) - 2;
-  while (port > 0 && std::count(addresses.begin(), addresses.end(), base::str(host, port)) > 0) --port;
-  return port;
+// The first process's host, with a port that none of its processes has.
+std::string meeting_beside(const std::vector<base::HostAndPort>& addresses) {
+  base::HostAndPort meeting = addresses.front();
+  meeting.port -= 2;
+  while (meeting.port > 0 && std::count(addresses.begin(), addresses.end(), meeting) > 0) --meeting.port;
+  return base::host_and_port(meeting.host, meeting.port);
 }
 
 // One process per chip.
@@ -154,27 +155,31 @@ Found from_tpu_processes(const Getter& get) {
   SLUICE_TRY(const std::string list, read.text({"TPU_PROCESS_ADDRESSES"}));
   if (!get("CLOUD_TPU_TASK_ID") && list.find(':') == std::string::npos) return {};  // "local"
   SLUICE_TRY(const int id, read.number({"CLOUD_TPU_TASK_ID"}, 0, kMaxProcesses));
-  const auto addresses = items_of(list);
-  const int count = static_cast<int>(addresses.size());
+  const auto texts = items_of(list);
+  const int count = static_cast<int>(texts.size());
+  std::vector<base::HostAndPort> addresses;
   std::vector<std::string> hosts;
   if (count == 1 && id == 0) return read.placement(0, 1, list);  // alone it needs no meeting place
-  for (const std::string& address : addresses) {
-    if (port_of(address) == 0)
-      return read.wrong("TPU_PROCESS_ADDRESSES is \"", list, "\": \"", address, "\" is not host:port");
-    if (std::count(addresses.begin(), addresses.end(), address) > 1)
-      return read.wrong("TPU_PROCESS_ADDRESSES has ", address, " twice");
-    hosts.push_back(address.substr(0, address.rfind(':')));
+  for (const std::string& text : texts) {
+    const auto address = both_of(text);
+    if (!address)
+      return read.wrong("TPU_PROCESS_ADDRESSES is \"", base::printable_line(list), "\" and has \"",
+                        base::printable_line(text), "\": ", kExpected);
+    if (std::count(addresses.begin(), addresses.end(), *address) > 0)
+      return read.wrong("TPU_PROCESS_ADDRESSES has ", text, " twice");
+    addresses.push_back(*address);
+    hosts.push_back(address->host);
   }
   if (id >= count)
     return read.wrong("CLOUD_TPU_TASK_ID is ", id, ", but TPU_PROCESS_ADDRESSES has ", count, " addresses");
   if (const auto bounds = get("TPU_PROCESS_BOUNDS"); bounds && product_of(*bounds) != count)
     return read.wrong("TPU_PROCESS_BOUNDS is \"", *bounds, "\", but TPU_PROCESS_ADDRESSES has ", count,
                       " addresses");
-  const std::string& own = addresses[static_cast<size_t>(id)];
-  if (const auto port = get("TPU_PROCESS_PORT"); port && *port != std::to_string(port_of(own)))
+  const auto own = static_cast<size_t>(id);
+  if (const auto port = get("TPU_PROCESS_PORT"); port && *port != std::to_string(addresses[own].port))
     return read.wrong("TPU_PROCESS_PORT is ", *port, ", but process ", id, " of TPU_PROCESS_ADDRESSES is at ",
-                      own);
-  return read.placement(id, count, base::str(hosts.front(), ':', port_beside(addresses)), hosts);
+                      texts[own]);
+  return read.placement(id, count, meeting_beside(addresses), hosts);
 }
 
 // The name of the variable whose value is a sentence and cannot be a number or a list of hosts, or "".
@@ -223,9 +228,10 @@ Found from_tpu(const Getter& get) {
       return read.wrong("TPU_WORKER_HOSTNAMES is \"", base::printable(names),
                         "\", which is no list of hosts");
     if (host.empty()) return read.wrong("TPU_WORKER_HOSTNAMES is \"", names, "\", which has an empty name");
-    // "host:port", as some tools write it; an IPv6 address has more than one colon.
-    if (const size_t colon = host.find(':'); colon != std::string::npos && colon == host.rfind(':'))
-      host.resize(colon);
+    // "host:port", as some tools write it.
+    const auto address = base::split_host_and_port(host);
+    if (!address) return read.wrong("TPU_WORKER_HOSTNAMES has ", address.error().what());
+    host = address->host;
   }
   return read.placement(id, static_cast<int>(hosts.size()), base::host_and_port(hosts.front(), kTpuPort),
                         hosts);
@@ -242,7 +248,12 @@ Found from_torchrun(const Getter& get) {
   SLUICE_TRY(const std::string host, read.text({"MASTER_ADDR"}));
   SLUICE_TRY(int port, read.number({"MASTER_PORT"}, 1, 65535));
   if (get("TORCHELASTIC_USE_AGENT_STORE") == "True") port = port < 65535 ? port + 1 : port - 1;
-  return read.placement(id, count, base::host_and_port(host, port));
+  const auto master = base::split_host_and_port(host);
+  if (!master || master->port > 0)
+    return read.wrong("MASTER_ADDR is \"", base::printable_line(host),
+                      "\": expected a host alone, as the port is "
+                      "MASTER_PORT");
+  return read.placement(id, count, base::host_and_port(master->host, port));
 }
 
 }  // namespace

@@ -191,6 +191,28 @@ TEST(Placement, CloudTpuWithOneProcessPerChip) {
          "[fd00::1]:8474", "Cloud TPU");
 }
 
+// With and without brackets, as GKE and others write them. What has a port must have them.
+TEST(Placement, AddressesOfIpv6) {
+  expect({{"SLUICE_PROCESS_ID", "0"},
+          {"SLUICE_PROCESS_COUNT", "2"},
+          {"SLUICE_COORDINATOR_ADDRESS", "[::1]:8476"}},
+         0, 2, "[::1]:8476", "sluice run");
+  expect_wrong(kSluice, "SLUICE_COORDINATOR_ADDRESS", "fd00::1:8476");
+  expect_wrong(kSluice, "SLUICE_COORDINATOR_ADDRESS", "[fd00::1]");
+  for (const char* hosts : {"fd00::1,fd00::2", "[fd00::1],[fd00::2]", "[fd00::1]:8471,[fd00::2]:8471"}) {
+    const Variables tpu = {{"TPU_WORKER_ID", "1"}, {"TPU_WORKER_HOSTNAMES", hosts}};
+    expect(tpu, 1, 2, "[fd00::1]:8476", "Cloud TPU");
+    EXPECT_EQ((*find(tpu))->hosts, (std::vector<std::string>{"fd00::1", "fd00::2"})) << hosts;
+  }
+  expect_wrong(kTpu, "TPU_WORKER_HOSTNAMES", "10.0.0.5:8471:1");
+  for (const char* host : {"fd00::1", "[fd00::1]"}) {
+    Variables torchrun = kTorchrun;
+    torchrun["MASTER_ADDR"] = host;
+    expect(torchrun, 1, 2, "[fd00::1]:29500", "torchrun");
+  }
+  expect_wrong(kTorchrun, "MASTER_ADDR", "head:29500");
+}
+
 // Messages about a process that does not come name its host.
 TEST(Placement, HostsOfTheProcesses) {
   using Hosts = std::vector<std::string>;

@@ -8,8 +8,10 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
+#include "sluice/base/hostlist.h"
 #include "sluice/base/log.h"
 #include "sluice/base/number.h"
+#include "sluice/base/printable.h"
 #include "sluice/base/process.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/strings.h"
@@ -31,14 +33,12 @@ std::string prefix_of(const Processes::Offer& offer) {
 }
 
 base::Result<std::pair<std::string, uint16_t>> address_of(const std::string& coordinator) {
-  const size_t colon = coordinator.rfind(':');
-  uint16_t port = 0;
-  if (colon != std::string::npos)
-    port = base::number_of<uint16_t>(coordinator.substr(colon + 1)).value_or(uint16_t{0});
-  if (colon == 0 || port == 0)
-    return base::fail(Code::kInvalidArgument, "the coordinator must be host:port, found \"", coordinator,
-                      "\"");
-  return std::pair(coordinator.substr(0, colon), port);
+  const auto parts = base::split_host_and_port(coordinator);
+  if (!parts || parts->port == 0)
+    return base::fail(Code::kInvalidArgument,
+                      "the coordinator must be host:port, with brackets around an IPv6 address, found \"",
+                      base::printable_line(coordinator), "\"");
+  return std::pair(parts->host, static_cast<uint16_t>(parts->port));
 }
 
 // A connection that another process has closed is an error to be told; the signal would end this one without

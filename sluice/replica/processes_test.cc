@@ -13,6 +13,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/file.h"
 #include "sluice/replica/meeting.h"
+#include "sluice/replica/sockets.h"
 #include "sluice/replica/store_client.h"
 #include "sluice/replica/testing/crew.h"
 
@@ -47,6 +48,13 @@ SLUICE_PART(Meet) {
 TEST(Processes, Meet) {
   run_part("Meet", 1);
   run_part("Meet", 4);
+}
+
+// By the address of IPv6 and by a name, which may have addresses of both kinds.
+TEST(Processes, MeetByIpv6AndByName) {
+  run_part("Meet", 3, {}, {}, "localhost");
+  if (!listen_at("::1", 0, true)) GTEST_SKIP() << "this machine has no IPv6";
+  run_part("Meet", 3, {}, {}, "::1");
 }
 
 // The same programs, one training behind the other: with process 0 early and late, and with values of the

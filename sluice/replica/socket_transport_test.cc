@@ -7,6 +7,7 @@
 
 #include "sluice/collectives/host_collectives.h"
 #include "sluice/pjrt/testing/collective_programs.h"
+#include "sluice/replica/sockets.h"
 #include "sluice/replica/testing/crew.h"
 #include "sluice/replica/transport.h"
 
@@ -119,6 +120,11 @@ TEST(SocketTransport, Values) {
   run_part("Values", 2);
   run_part("Values", 4);
   run_part("Gathers", 4);
+}
+
+TEST(SocketTransport, ValuesByIpv6) {
+  if (!listen_at("::1", 0, true)) GTEST_SKIP() << "this machine has no IPv6";
+  run_part("Values", 3, {}, {}, "::1");
 }
 
 // Two replicas in each process, through a program on XLA's CPU plugin.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import time
@@ -143,6 +144,25 @@ class Ends(LauncherTest):
         self.assertIn("export TPU_WORKER_HOSTNAMES=a,b\n", out)
         self.assertIn("exec train --lr 0.1 -- 'it'\\''s'\n", out)
         self.assertFalse((self.state / "sluice/runs").exists())
+
+    def test_hosts_by_their_addresses_of_ipv6(self):
+        for hosts in ("me@fd00::1,fd00::2", "me@[fd00::1],[fd00::2]"):
+            for coordinator, meeting, master in (([], "[fd00::1]:8476", "fd00::1"), (["fd00::9"], "[fd00::9]:8476", "fd00::9"),
+                                                 (["[fd00::9]:8477"], "[fd00::9]:8477", "fd00::9")):
+                where = ["--coordinator", *coordinator] if coordinator else []
+                status, out, err = self.run_program("--hosts", hosts, *where, "--dry-run", "--", "train")
+                self.assertEqual(status, 0, err)
+                told = dict(re.findall(r"export (\w+)=(.*)", out))
+                self.assertEqual({name: told[name].strip("'") for name in ("SLUICE_COORDINATOR_ADDRESS", "MASTER_ADDR",
+                                                                           "TPU_WORKER_HOSTNAMES")},
+                                 {"SLUICE_COORDINATOR_ADDRESS": meeting, "MASTER_ADDR": master,
+                                  "TPU_WORKER_HOSTNAMES": "fd00::1,fd00::2"})
+                self.assertIn(" me@fd00::1 ", out)
+        for arguments in (["--hosts", "[fd00::1]:22"], ["--hosts", "a", "--coordinator", "[fd00::1"],
+                          ["--hosts", "a", "--coordinator", "a:b:c"]):
+            status, _, err = self.run_program(*arguments, "--dry-run", "--", "train")
+            self.assertEqual(status, 2, err)
+            self.assertIn("expected", err)
 
 
 class Stops(LauncherTest):

@@ -22,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "sluice/base/hostlist.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/placement.h"
 
@@ -58,7 +59,9 @@ struct Port {
     if (socket >= 0) ::close(socket);
     socket = -1;
   }
-  std::string coordinator() const { return base::str("127.0.0.1:", number); }
+  std::string coordinator(const std::string& host = "127.0.0.1") const {
+    return base::host_and_port(host, number);
+  }
   int socket, number = 0;
 };
 
@@ -137,15 +140,18 @@ class Member {
   bool over_ = false;
 };
 
-// Runs the part in so many processes and expects it to pass in all but those that `meanwhile` killed.
+// Runs the part in so many processes, which meet at `host`, and expects it to pass in all but those that
+// `meanwhile` killed.
 using Members = std::vector<std::unique_ptr<Member>>;
 inline void run_part(const std::string& part, int processes, const std::vector<int>& not_passing = {},
-                     const std::function<void(Members&)>& meanwhile = {}) {
+                     const std::function<void(Members&)>& meanwhile = {},
+                     const std::string& host = "127.0.0.1") {
   Port port;
   port.release();
   Members members;
   for (int p = 0; p < processes; ++p) {
-    members.push_back(std::make_unique<Member>(part, Placement{p, processes, port.coordinator(), "a test"}));
+    members.push_back(
+        std::make_unique<Member>(part, Placement{p, processes, port.coordinator(host), "a test"}));
   }
   if (meanwhile) meanwhile(members);
   for (int p = 0; p < processes; ++p) {
