@@ -8,7 +8,10 @@
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/parse_json.h"
+#include "sluice/base/shown_url.h"
+#include "sluice/base/strings.h"
 #include "sluice/cloud/metadata.h"
+#include "sluice/cloud/secret.h"
 #include "sluice/cloud/token_request.h"
 
 namespace sluice::cloud {
@@ -152,6 +155,19 @@ base::Result<std::shared_ptr<Credentials>> credentials_of_json(std::shared_ptr<H
   return base::fail(Code::kUnimplemented, "the credentials ", path, " are of type '", type,
                     "': expected authorized_user (", kLogin,
                     "), service_account, impersonated_service_account or external_account");
+}
+
+base::Result<std::string> google_endpoint_of_environment() {
+  std::string endpoint = base::environment("SLUICE_GOOGLE_ENDPOINT").value_or("");
+  while (base::ends_with(endpoint, "/")) endpoint.pop_back();
+  if (endpoint.empty()) return endpoint;
+  const auto host = host_of_url(endpoint);
+  const bool plain = endpoint.find('/', std::string_view("http://").size()) == std::string::npos;
+  if (!base::starts_with(endpoint, "http://") || !plain || !host || !is_loopback(*host) || has_user(endpoint))
+    return base::fail(
+        Code::kInvalidArgument, "SLUICE_GOOGLE_ENDPOINT=", base::shown_urls(endpoint),
+        ": expected a server on this machine, http://127.0.0.1:PORT: tokens go to Google alone");
+  return endpoint;
 }
 
 base::Result<std::shared_ptr<Credentials>> find_credentials(std::shared_ptr<Http> http) {

@@ -63,6 +63,10 @@ class Credentials {
 };
 
 std::shared_ptr<Credentials> anonymous_credentials();
+// SLUICE_GOOGLE_ENDPOINT without slashes at its end, which stands in for all of Google's services, without
+// credentials; "" where it is not set. Anything but a server on this machine is an error: tokens go to Google
+// alone.
+base::Result<std::string> google_endpoint_of_environment();
 
 // Google's order: the file of GOOGLE_APPLICATION_CREDENTIALS; application_default_credentials.json of gcloud
 // (in $CLOUDSDK_CONFIG or ~/.config/gcloud); the metadata server of a machine in Google's cloud

@@ -10,8 +10,10 @@
 #include "sluice/base/file.h"
 #include "sluice/base/number.h"
 #include "sluice/base/parse_json.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"
+#include "sluice/cloud/secret.h"
 #include "sluice/cloud/upload.h"
 
 namespace sluice::cloud {
@@ -50,9 +52,16 @@ base::Result<std::unique_ptr<Storage>> Storage::of_environment(std::shared_ptr<H
   if (auto emulator = base::environment("STORAGE_EMULATOR_HOST")) {
     while (base::ends_with(*emulator, "/")) emulator->pop_back();
     if (emulator->find("://") == std::string::npos) *emulator = "http://" + *emulator;
+    if (!host_of_url(*emulator))
+      return base::fail(Code::kInvalidArgument, "STORAGE_EMULATOR_HOST=", base::shown_urls(*emulator),
+                        ": expected [http://]HOST:PORT, with brackets around an IPv6 address, [::1]:9023");
     return std::make_unique<Storage>(*emulator,
                                      Access{http, anonymous_credentials(), true, std::move(payer)});
   }
+  SLUICE_TRY(std::string stand_in, google_endpoint_of_environment());
+  if (!stand_in.empty())
+    return std::make_unique<Storage>(std::move(stand_in),
+                                     Access{http, anonymous_credentials(), true, std::move(payer)});
   SLUICE_TRY(auto credentials, find_credentials(http));
   return std::make_unique<Storage>(kGoogle, Access{http, std::move(credentials), false, std::move(payer)});
 }

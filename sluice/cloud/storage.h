@@ -51,8 +51,8 @@ class Storage : public Store {
   Storage(std::string endpoint, Access access) : endpoint_(std::move(endpoint)), access_(std::move(access)) {}
 
   // GOOGLE_CLOUD_QUOTA_PROJECT is the payer. The one of this process: Google's, or that of
-  // STORAGE_EMULATOR_HOST=[http://]host:port (then without credentials). Credentials are looked for at the
-  // first call.
+  // STORAGE_EMULATOR_HOST=[http://]host:port or SLUICE_GOOGLE_ENDPOINT (then without credentials).
+  // Credentials are looked for at the first call.
   static base::Result<Storage*> shared();
   // Another one with connections of the caller's.
   static base::Result<std::unique_ptr<Storage>> of_environment(std::shared_ptr<Http> http);

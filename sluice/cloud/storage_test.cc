@@ -1,5 +1,7 @@
 #include "sluice/cloud/storage.h"
 
+#include <gmock/gmock.h>
+
 #include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
 #include "sluice/base/log.h"
@@ -228,6 +230,33 @@ TEST_F(StorageTest, TheRequesterPaysWhenItIsNamed) {
   EXPECT_EQ(test::read_all(paying.find({"b", "x"})).value_or(""), "text");
   EXPECT_TRUE(paying.upload_text("more", {"b", "y"}));
   EXPECT_TRUE(paying.copy({"b", "x"}, {"b", "z"}));
+}
+
+TEST_F(StorageTest, StandInsOfTheEnvironment) {
+  bucket_.put("x", "text");
+  const auto http = std::make_shared<Http>(test::options_with(time_));
+  const auto stat = [&]() -> base::Result<ObjectFacts> {
+    SLUICE_TRY(const auto storage, Storage::of_environment(http));
+    return storage->stat({"b", "x"});
+  };
+  const test::Environment emulator("STORAGE_EMULATOR_HOST", "");
+  {
+    const test::Environment google("SLUICE_GOOGLE_ENDPOINT", server_.address() + "/");
+    EXPECT_EQ(stat().value().size, 4u);
+    // The emulator of this one service comes first.
+    const test::Environment other("STORAGE_EMULATOR_HOST", "127.0.0.1:1");
+    EXPECT_FALSE(stat());
+  }
+  for (const char* elsewhere : {"http://example.com", "https://127.0.0.1:1", "http://127.0.0.1:1/path",
+                                "http://127.0.0.1@example.com", "127.0.0.1:1"}) {
+    const test::Environment google("SLUICE_GOOGLE_ENDPOINT", elsewhere);
+    EXPECT_THAT(stat().error().what(), testing::HasSubstr("expected a server on this machine")) << elsewhere;
+  }
+  for (const char* wrong : {"::1:9023", "[::1", "http://a b:1"}) {
+    const test::Environment no_host("STORAGE_EMULATOR_HOST", wrong);
+    EXPECT_THAT(stat().error().what(), testing::HasSubstr("expected [http://]HOST:PORT, with brackets"))
+        << wrong;
+  }
 }
 
 TEST_F(StorageTest, AnotherRegionIsOneWarning) {

@@ -1,6 +1,4 @@
 // What the environment says of Google: where its services are, who asks, and about which project.
-#include <regex>
-
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/parse_json.h"
@@ -46,16 +44,8 @@ base::Result<ApiOptions> api_options_of_environment() {
   ApiOptions options;
   SLUICE_TRY(options.http.retry, cloud::retry_policy_of_environment());
   const auto token = base::environment("SLUICE_GOOGLE_TOKEN");
-  if (const auto endpoint = base::environment("SLUICE_GOOGLE_ENDPOINT")) {
-    static const std::regex loopback(R"(http://(127\.0\.0\.1|localhost|\[::1\])(:[0-9]+)?/?)");
-    if (!std::regex_match(*endpoint, loopback))
-      return base::fail(
-          Code::kInvalidArgument, "SLUICE_GOOGLE_ENDPOINT=", *endpoint,
-          ": expected a server on this machine, http://127.0.0.1:PORT: tokens go to Google alone");
-    options.endpoint = *endpoint;
-    while (base::ends_with(options.endpoint, "/")) options.endpoint.pop_back();
-    options.credentials = cloud::anonymous_credentials();
-  }
+  SLUICE_TRY(options.endpoint, cloud::google_endpoint_of_environment());
+  if (!options.endpoint.empty()) options.credentials = cloud::anonymous_credentials();
   if (token) {
     const std::string value = *token;
     options.credentials = std::make_shared<cloud::Credentials>("the token of SLUICE_GOOGLE_TOKEN",

@@ -125,11 +125,9 @@ Azure::Azure(AzureSettings settings, std::shared_ptr<Http> http)
 
 std::string Azure::address(const ObjectName& name) const {
   const std::string account = account_of(name.bucket);
-  const std::string endpoint = settings_.endpoint.empty()
-                                   ? "https://" + percent_encode(account) + ".blob.core.windows.net"
-                                   : settings_.endpoint;
   const std::string container = percent_encode(name.bucket.substr(account.size() + 1));
-  return endpoint + "/" + container + (name.object.empty() ? "" : "/" + percent_encode_path(name.object));
+  return settings_.place_of(account) + "/" + container +
+         (name.object.empty() ? "" : "/" + percent_encode_path(name.object));
 }
 
 Access Azure::access_to(const ObjectName& name) const {

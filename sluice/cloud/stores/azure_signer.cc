@@ -23,11 +23,21 @@ namespace {
 constexpr char kVersion[] = "x-ms-version: 2021-12-02";
 constexpr char kScope[] = "https://storage.azure.com/";
 
-// "AccountName=x;AccountKey=y==;BlobEndpoint=http://…" → the value of a name.
+std::string lower(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+// What every emulator takes; published.
+constexpr char kEmulatorAccount[] = "devstoreaccount1";
+constexpr char kEmulatorKey[] =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+// "AccountName=x;AccountKey=y==;BlobEndpoint=http://…" → the value of a name, however it is written.
 std::string connection_value(const std::string& text, const std::string& name) {
   for (const std::string& part : base::split(text, ';')) {
     const std::size_t equals = part.find('=');
-    if (equals != std::string::npos && base::trim(part.substr(0, equals)) == name)
+    if (equals != std::string::npos && lower(std::string(base::trim(part.substr(0, equals)))) == lower(name))
       return std::string(base::trim(part.substr(equals + 1)));
   }
   return "";
@@ -108,11 +118,6 @@ base::Result<std::shared_ptr<Credentials>> of_managed_identity(const std::shared
   return std::make_shared<Credentials>(who, fetch, http->options().clock, azure_hosts());
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
-
 std::string now_as_date(std::time_t now) {
   std::tm utc{};
   gmtime_r(&now, &utc);
@@ -172,12 +177,17 @@ base::Status sign_for_azure(HttpRequest& request, const std::string& account, co
   return {};
 }
 
+std::string AzureSettings::place_of(const std::string& account_name) const {
+  return endpoint.empty() ? base::str("https://", percent_encode(account_name), ".blob.", suffix) : endpoint;
+}
+
 base::Result<AzureSettings> azure_settings_of_environment(std::shared_ptr<Http> http) {
   AzureSettings settings;
   const std::string connection = base::environment("AZURE_STORAGE_CONNECTION_STRING").value_or("");
   settings.account = base::environment("AZURE_STORAGE_ACCOUNT").value_or("");
   settings.endpoint = base::environment("AZURE_STORAGE_SERVICE_ENDPOINT").value_or("");
   settings.endpoint_from = "AZURE_STORAGE_SERVICE_ENDPOINT";
+  std::string endpoint_setting = settings.endpoint_from;
   settings.sas = without_question_mark(base::environment("AZURE_STORAGE_SAS_TOKEN").value_or(""));
   settings.key = base::environment("AZURE_STORAGE_KEY").value_or("");
   settings.secret_from = settings.sas.empty() ? "AZURE_STORAGE_KEY" : "AZURE_STORAGE_SAS_TOKEN";
@@ -188,12 +198,25 @@ base::Result<AzureSettings> azure_settings_of_environment(std::shared_ptr<Http> 
     settings.endpoint = connection_value(connection, "BlobEndpoint");
     settings.secret_from = "AZURE_STORAGE_CONNECTION_STRING";
     settings.endpoint_from = "its BlobEndpoint";
+    endpoint_setting = "BlobEndpoint of AZURE_STORAGE_CONNECTION_STRING";
+    if (const std::string suffix = connection_value(connection, "EndpointSuffix"); !suffix.empty())
+      settings.suffix = suffix;
+    if (connection_value(connection, "UseDevelopmentStorage") == "true") {
+      std::string proxy = connection_value(connection, "DevelopmentStorageProxyUri");
+      while (base::ends_with(proxy, "/")) proxy.pop_back();
+      settings.account = kEmulatorAccount;
+      settings.key = kEmulatorKey;
+      settings.endpoint = base::str(proxy.empty() ? "http://127.0.0.1" : proxy, ":10000/", kEmulatorAccount);
+      settings.endpoint_from = "its DevelopmentStorageProxyUri";
+      endpoint_setting = "DevelopmentStorageProxyUri of AZURE_STORAGE_CONNECTION_STRING";
+    }
     if (settings.key.empty() && settings.sas.empty())
       return base::fail(
           Code::kInvalidArgument,
           "AZURE_STORAGE_CONNECTION_STRING has neither AccountKey nor SharedAccessSignature: copy it "
-          "again from the account's access keys");
+          "again from the account's access keys, or use UseDevelopmentStorage=true for an emulator here");
   }
+  SLUICE_OK(check_endpoint(settings.endpoint, endpoint_setting));
   while (base::ends_with(settings.endpoint, "/")) settings.endpoint.pop_back();
   if (!settings.key.empty() || !settings.sas.empty()) return settings;
   settings.tokens = of_application(http);

@@ -276,6 +276,7 @@ base::Result<Store*> shared_hub() {
     HttpOptions options;
     SLUICE_TRY(options.retry, retry_policy_of_environment());
     std::string endpoint = base::environment("HF_ENDPOINT").value_or("https://huggingface.co");
+    SLUICE_OK(check_endpoint(endpoint, "HF_ENDPOINT"));
     while (base::ends_with(endpoint, "/")) endpoint.pop_back();
     const std::string home = base::environment("HF_HOME").value_or("~/.cache/huggingface");
     const std::string file = base::expand_home(base::environment("HF_TOKEN_PATH").value_or(home + "/token"));

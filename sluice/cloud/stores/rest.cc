@@ -1,7 +1,9 @@
 #include "sluice/cloud/stores/rest.h"
 
 #include "sluice/base/number.h"
+#include "sluice/base/shown_url.h"
 #include "sluice/base/strings.h"
+#include "sluice/cloud/secret.h"
 
 namespace sluice::cloud {
 
@@ -50,6 +52,17 @@ std::vector<std::string> condition_headers(const UploadOptions& options) {
   if (!options.if_generation) return {};
   if (*options.if_generation == "0") return {"If-None-Match: *"};
   return {"If-Match: " + *options.if_generation};
+}
+
+base::Status check_endpoint(const std::string& endpoint, const std::string& setting) {
+  if (endpoint.empty()) return {};
+  const bool known = base::starts_with(endpoint, "http://") || base::starts_with(endpoint, "https://");
+  const auto host = host_of_url(endpoint);
+  if (known && host && !host->empty()) return {};
+  return base::fail(
+      Code::kInvalidArgument, setting, " is '", base::shown_urls(endpoint),
+      "': expected the address of a service, http://HOST:PORT or https://HOST, with brackets around "
+      "an IPv6 address, http://[::1]:9000");
 }
 
 }  // namespace sluice::cloud

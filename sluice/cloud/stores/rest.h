@@ -31,6 +31,10 @@ ObjectFacts facts_of_head(const ObjectName& name, const HttpResponse& head);
 // "If-Match: …" or "If-None-Match: *", as the options want it.
 std::vector<std::string> condition_headers(const UploadOptions& options);
 
+// Whether the address of a service that a setting names can be one: "" (none is named), or a URL with http or
+// https and a host. "localhost:9000" is an error that names the setting.
+base::Status check_endpoint(const std::string& endpoint, const std::string& setting);
+
 constexpr double kUploadPatience = 120;  // seconds in which a service may say nothing while it takes bytes
 
 }  // namespace sluice::cloud

@@ -73,7 +73,7 @@ bool is_passing(const std::string& code) {
 
 }  // namespace
 
-S3Settings s3_settings_of_environment() {
+base::Result<S3Settings> s3_settings_of_environment() {
   S3Settings settings;
   std::string from;
   const auto first = [&](std::initializer_list<const char*> variables, const char* setting) -> std::string {
@@ -86,6 +86,7 @@ S3Settings s3_settings_of_environment() {
   };
   settings.endpoint = first({"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}, "endpoint_url");
   settings.endpoint_from = from;
+  SLUICE_OK(check_endpoint(settings.endpoint, from));
   while (base::ends_with(settings.endpoint, "/")) settings.endpoint.pop_back();
   const std::string region = first({"AWS_REGION", "AWS_DEFAULT_REGION"}, "region");
   if (!region.empty()) settings.region = region;
@@ -309,7 +310,8 @@ base::Result<Store*> shared_s3() {
     SLUICE_TRY(options.retry, retry_policy_of_environment());
     auto http = std::make_shared<Http>(options);
     SLUICE_TRY(auto credentials, find_aws_credentials(http));
-    store = new S3(s3_settings_of_environment(), std::move(http), std::move(credentials));
+    SLUICE_TRY(S3Settings settings, s3_settings_of_environment());
+    store = new S3(std::move(settings), std::move(http), std::move(credentials));
   }
   return store;
 }

@@ -20,7 +20,7 @@ struct S3Settings {
 
 // Of AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION and AWS_DEFAULT_REGION, or endpoint_url and region of
 // the profile.
-S3Settings s3_settings_of_environment();
+base::Result<S3Settings> s3_settings_of_environment();
 
 // Threads: all members from any thread.
 class S3 : public Store {

@@ -1,5 +1,6 @@
 // What needs no server of others. Signatures, transfers and failures: tests/stores, with signers that others
 // wrote.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "sluice/base/file.h"
@@ -94,7 +95,8 @@ TEST(StoreSecrets, OfS3NameTheVariableThatLeadsElsewhere) {
   const test::Environment endpoint("AWS_ENDPOINT_URL_S3", kElsewhere), key("AWS_ACCESS_KEY_ID", "AKIA1"),
       secret("AWS_SECRET_ACCESS_KEY", "hush"), session("AWS_SESSION_TOKEN", "hush");
   const auto http = std::make_shared<Http>();
-  const S3 store(s3_settings_of_environment(), http, base::value_or_throw(find_aws_credentials(http)));
+  const S3 store(base::value_or_throw(s3_settings_of_environment()), http,
+                 base::value_or_throw(find_aws_credentials(http)));
   const std::string said = refusal(store, "bucket");
   EXPECT_NE(said.find("AWS_ENDPOINT_URL_S3 leads there"), std::string::npos) << said;
   EXPECT_NE(said.find("the session token of"), std::string::npos) << said;
@@ -128,6 +130,46 @@ TEST(StoreSecrets, OfTheTokenServiceOfAwsDoToo) {
   EXPECT_NE(std::string(of_container.error().what()).find("AWS_CONTAINER_CREDENTIALS_FULL_URI leads there"),
             std::string::npos)
       << of_container.error().what();
+}
+
+// Account, key and addresses as azure-storage-blob has them for the same connection strings.
+TEST(AzureSettings, OfConnectionStrings) {
+  const auto http = std::make_shared<Http>();
+  const auto settings = [&](const std::string& connection) {
+    const test::Environment variable("AZURE_STORAGE_CONNECTION_STRING", connection);
+    return base::value_or_throw(azure_settings_of_environment(http));
+  };
+  const auto emulator = settings("UseDevelopmentStorage=true;");
+  EXPECT_EQ(emulator.account, "devstoreaccount1");
+  EXPECT_EQ(emulator.key,
+            "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==");
+  EXPECT_EQ(emulator.endpoint, "http://127.0.0.1:10000/devstoreaccount1");
+  EXPECT_EQ(settings("UseDevelopmentStorage=true;DevelopmentStorageProxyUri=http://[::1]").endpoint,
+            "http://[::1]:10000/devstoreaccount1");
+  const auto other = settings(
+      "defaultendpointsprotocol=https;ACCOUNTNAME=a;accountkey=aGk=;EndpointSuffix=core.chinacloudapi.cn");
+  EXPECT_EQ(other.account + " " + other.key + " " + other.endpoint, "a aGk= ");
+  EXPECT_EQ(other.place_of("a"), "https://a.blob.core.chinacloudapi.cn");
+  EXPECT_EQ(emulator.place_of("devstoreaccount1"), emulator.endpoint);
+  EXPECT_EQ(AzureSettings{}.place_of("b"), "https://b.blob.core.windows.net");
+}
+
+TEST(Endpoints, WithoutASchemeNameTheirSetting) {
+  const auto http = std::make_shared<Http>();
+  for (const char* wrong :
+       {"localhost:9000", "127.0.0.1", "ftp://a", "http://::1:9000", "http://", "https:/a"}) {
+    const test::Environment s3("AWS_ENDPOINT_URL", wrong), azure("AZURE_STORAGE_SERVICE_ENDPOINT", wrong);
+    EXPECT_THAT(s3_settings_of_environment().error().what(),
+                testing::HasSubstr(
+                    base::str("AWS_ENDPOINT_URL is '", wrong, "': expected the address of a service")));
+    EXPECT_THAT(azure_settings_of_environment(http).error().what(),
+                testing::HasSubstr(base::str("AZURE_STORAGE_SERVICE_ENDPOINT is '", wrong)));
+  }
+  const test::Environment s3("AWS_ENDPOINT_URL", "http://[::1]:9000/"),
+      azure("AZURE_STORAGE_CONNECTION_STRING", "AccountName=a;AccountKey=aGk=;BlobEndpoint=localhost:1/a");
+  EXPECT_EQ(s3_settings_of_environment()->endpoint, "http://[::1]:9000");
+  EXPECT_THAT(azure_settings_of_environment(http).error().what(),
+              testing::HasSubstr("BlobEndpoint of AZURE_STORAGE_CONNECTION_STRING is 'localhost:1/a'"));
 }
 
 TEST(StoreSecrets, OfAzureDoToo) {
