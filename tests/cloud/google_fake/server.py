@@ -83,6 +83,8 @@ class Handler(BaseHTTPRequestHandler):
             status, body = admin.answer(self.fake, self.command, url.path, dict(parse_qsl(url.query)), raw)
             self.answer(status, body)
             return
+        if url.path.startswith("/download/storage/v1/"):  # where an object's mediaLink leads
+            url = url._replace(path=url.path.removeprefix("/download"))
         self.google(url, raw)
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = any_method

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+import urllib.parse
 
 from . import catalog, tpu_nodes
 from .calls import answers
@@ -117,8 +118,11 @@ def shown(bucket, name, stored):
     data, meta = stored
     checksum = {} if google_crc32c is None else {
         "crc32c": base64.b64encode(google_crc32c.value(data).to_bytes(4, "big")).decode()}
+    path = f"/b/{bucket}/o/{urllib.parse.quote(name, safe='')}"
     return {"kind": "storage#object", "bucket": bucket, "name": name, "size": str(len(data)), **meta, **checksum,
-            "id": f"{bucket}/{name}/{meta['generation']}",
+            "id": f"{bucket}/{name}/{meta['generation']}", "storageClass": "STANDARD", "etag": meta["generation"],
+            "selfLink": f"https://www.googleapis.com/storage/v1{path}",
+            "mediaLink": f"https://storage.googleapis.com/download/storage/v1{path}?generation={meta['generation']}&alt=media",
             "md5Hash": base64.b64encode(hashlib.md5(data).digest()).decode()}
 
 
@@ -155,7 +159,7 @@ def upload(call):
 
 def parts(raw, kind):
     """(JSON, bytes) of a multipart/related body."""
-    boundary = b"--" + re.search(r"boundary=\"?([^\";]+)", kind).group(1).encode()
+    boundary = b"--" + re.search(r"boundary=[\"']?([^\"';]+)", kind).group(1).encode()
     first, second = (re.split(rb"\r?\n\r?\n", part, maxsplit=1)[1] for part in raw.split(boundary)[1:3])
     return json.loads(first), re.sub(rb"\r?\n\Z", b"", second)
 
