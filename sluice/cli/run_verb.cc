@@ -155,10 +155,10 @@ void end_flags(CLI::App& app, RunFlags& flags) {
       ->group("End");
   app.add_flag("--dry-run", flags.dry_run, "Print the exact commands and scripts, and run nothing")
       ->group("End");
-  app.add_option(
-         "--log-bucket", flags.log_bucket,
-         "gs://BUCKET/PREFIX: the logs go there too, below the run's name, while they grow and at the "
-         "end")
+  app.add_option("--log-bucket", flags.log_bucket,
+                 "gs://BUCKET/PREFIX, or s3:// and az://: the logs go there too, below the run's name, while "
+                 "they grow "
+                 "and at the end")
       ->group("End");
   // Of `sluice keep`, which starts this program: where it is killed, the run ends as by SIGTERM.
   app.add_flag("--end-with-parent", flags.end_with_parent)->group("");

@@ -19,7 +19,7 @@ except ImportError:
     print("skipped: the Python package azure-storage-blob is not there (scripts/setup installs it)")
     sys.exit(77)
 
-from support import Handler, Program, Server, check, closing, failures, md5, part_of, random_file
+from support import Handler, Program, Server, check, closing, failures, logs_of_a_run, md5, part_of, random_file
 
 ACCOUNT, CONTAINER = "account1", "box"
 KEY = base64.b64encode(b"a key of 64 bytes, as Azure makes them " * 2).decode()
@@ -235,6 +235,7 @@ def main(program):
         connection = f"AccountName={ACCOUNT};AccountKey={KEY};BlobEndpoint={fake.address}/{ACCOUNT};"
         run = Program(program, [KEY, "a%2Bsecret", TOKEN], AZURE_STORAGE_CONNECTION_STRING=connection, HOME=folder)
         there_and_back(run, fake, root, work)
+        logs_of_a_run(run, root, work)
         faults(run, fake, root, work)
         credentials(run, fake, root, work)
     print(f"{len(failures)} failures" if failures else "passed")

@@ -23,7 +23,7 @@ except ImportError:
     print("skipped: the Python packages boto3 and moto are not there (scripts/setup installs them)")
     sys.exit(77)
 
-from support import Handler, Program, Server, check, closing, failures, md5, random_file
+from support import Handler, Program, Server, check, closing, failures, logs_of_a_run, md5, random_file
 
 MAKE_IMAGES = Path(__file__).resolve().parent.parent / "end_to_end/make_images.py"
 REGION, BUCKET = "us-west-2", "a-bucket"
@@ -313,6 +313,7 @@ def main(program):
         there_and_back(run, s3, work)
         updates(run, work)
         check(not front.refused, "signatures that botocore computes differently:", front.refused)
+        logs_of_a_run(run, f"s3://{BUCKET}", work)
         many_objects(run, s3, work)
         faults(run, front, s3, work)
         credentials(run, front, s3, work)

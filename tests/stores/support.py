@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import http.server
+import json
 import os
 import random
 import subprocess
@@ -77,6 +78,28 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_):
         pass
+
+
+def logs_of_a_run(run, bucket, work):
+    """While a run's logs grow, they go to a store that cannot put objects behind each other."""
+    lines, state = 300, {"XDG_STATE_HOME": str(work / "state_of_runs")}
+    count = f'i=0; while [ $i -lt {lines} ]; do i=$((i+1)); echo "line $i of $SLUICE_PROCESS_ID"; sleep 0.01; done'
+    running = threading.Thread(target=run, args=("run", "--processes", 2, "--log-bucket", f"{bucket}/logs/", "--", "sh", "-c",
+                                                 count), kwargs=state)
+    running.start()
+    runs = []
+    while running.is_alive() and not runs:
+        runs = json.loads(run("run", "ls", "--json", **state))
+    run("run", "copy-logs", runs[0]["id"], f"{bucket}/logs", "--seconds", 0.2, **state)  # beside the run's own copier
+    running.join()
+    for worker in range(2):
+        name = f"worker-{worker}.log"
+        copy = work / name
+        run("data", "cp", f"{bucket}/logs/{runs[0]['id']}/{name}", copy)
+        wanted = "".join(f"line {line} of {worker}\n" for line in range(1, lines + 1))
+        check(copy.exists() and copy.read_text() == wanted, "the log of worker", worker, "in", bucket)
+    said = run("run", "--processes", 1, "--log-bucket", "hf://owner/name", "--", "true", status=2, **state)
+    check("expected gs://BUCKET/PREFIX, s3://BUCKET/PREFIX or az://" in said, "logs to the hub:", said)
 
 
 def part_of(content, header):

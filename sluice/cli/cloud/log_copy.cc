@@ -39,6 +39,7 @@ void leave() {
 
 int with_log_copy(const std::string& bucket, const pod::Job& job, const std::function<int()>& run) {
   if (bucket.empty()) return run();
+  if (const auto target = provision::log_target(bucket, job.id); !target) throw Usage(target.error().what());
   base::value_or_throw(provision::begin_log_bucket(bucket, job.id, static_cast<int>(job.workers.size())));
   base::value_or_throw(base::make_private_folder(pod::run_folder(job.id)));
   std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(), "run", kVerb,

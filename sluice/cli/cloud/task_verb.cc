@@ -104,7 +104,7 @@ Verb task_run_verb() {
                 app.add_flag("--dry-run", flags->dry_run,
                              "Print the exact commands and scripts, and run nothing");
                 app.add_option("--log-bucket", flags->log_bucket,
-                               "gs://BUCKET/PREFIX: the logs go there too");
+                               "gs://BUCKET/PREFIX, or s3:// and az://: the logs go there too");
                 add_worker_flag(app, flags->tpu, "all");
                 add_place_flags(app, flags->tpu);
                 add_ssh_flags(app, flags->tpu);

@@ -1,5 +1,6 @@
 #include "sluice/provision/remote/log_bucket.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -14,8 +15,9 @@ namespace {
 
 constexpr std::uint64_t kPiece = 16 << 20;  // bytes at once in memory
 constexpr double kUnattendedSeconds = 600;
-constexpr int kTries = 8;      // to put a piece behind what something else changes meanwhile
-constexpr double kLook = 0.5;  // seconds between two looks whether the run is over
+constexpr int kTries = 8;              // to put a piece behind what something else changes meanwhile
+constexpr double kWholeSeconds = 300;  // a log that goes up as a whole may lag so long behind
+constexpr double kLook = 0.5;          // seconds between two looks whether the run is over
 
 base::Result<std::string> read_piece(const std::string& path, std::uint64_t from) {
   std::ifstream file(path, std::ios::binary);
@@ -33,25 +35,32 @@ bool is_overtaken(Code code) { return code == Code::kFailedPrecondition || code 
 
 }  // namespace
 
-base::Status LogBucket::copy() {
+base::Status LogBucket::copy(bool all) {
   SLUICE_TRY(const auto files, base::list_directory(folder_));
   for (const std::string& file : files)
-    if (file.ends_with(".log")) SLUICE_OK(copy(file));
+    if (file.ends_with(".log")) SLUICE_OK(copy(file, all));
   return {};
 }
 
-base::Status LogBucket::copy(const std::string& file) {
+base::Status LogBucket::copy(const std::string& file, bool all) {
   const std::string path = base::join_path(folder_, file);
-  const cloud::ObjectName name{target_.bucket, base::str(target_.object, '/', file)};
+  const cloud::ObjectName name = target_.beside(base::str(target_.object, '/', file));
   Object& object = objects_[file];
   SLUICE_TRY(const std::uint64_t size, base::file_size(path));
   if (size == 0) return {};
   for (int failed = 0;;) {
     if (!object.is_known) SLUICE_OK(ask_for(name, object, size));
     if (object.size >= size) return {};
-    SLUICE_TRY(const std::string piece, read_piece(path, object.size));
-    if (piece.empty()) return {};
-    const auto sent = append(name, object, piece);
+    base::Status sent;
+    if (composing_ != nullptr) {
+      SLUICE_TRY(const std::string piece, read_piece(path, object.size));
+      if (piece.empty()) return {};
+      sent = append(name, object, piece);
+    } else {
+      const bool soon = base::monotonic_seconds() - object.replaced < kWholeSeconds;
+      if (!all && soon && size - object.size < object.size / 8) return {};
+      sent = replace(name, object, path, size);
+    }
     if (sent) continue;
     object.is_known = false;  // the bucket says what it has
     if (!is_overtaken(sent.error().code()) || ++failed == kTries) return sent;
@@ -60,7 +69,7 @@ base::Status LogBucket::copy(const std::string& file) {
 
 // The run's logs are only ever appended to, so what the bucket has is their beginning.
 base::Status LogBucket::ask_for(const cloud::ObjectName& name, Object& object, std::uint64_t local_size) {
-  const auto facts = storage_.stat(name);
+  const auto facts = store_.stat(name);
   if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
   object = {};
   if (facts) object = {facts->size <= local_size ? facts->size : 0, facts->generation};
@@ -73,15 +82,15 @@ base::Status LogBucket::append(const cloud::ObjectName& name, Object& object, co
   cloud::UploadOptions options;
   options.if_generation = object.generation;
   if (object.size == 0) {
-    SLUICE_TRY(facts, storage_.upload_text(piece, name, options));
+    SLUICE_TRY(facts, composing_->upload_text(piece, name, options));
   } else {
     const cloud::ObjectName part{name.bucket, name.object + ".part"};
-    SLUICE_TRY(const auto sent, storage_.upload_text(piece, part));
-    const auto composed = storage_.compose({{.name = name.object, .generation = object.generation},
-                                            {.name = part.object, .generation = sent.generation}},
-                                           name, options);
+    SLUICE_TRY(const auto sent, composing_->upload_text(piece, part));
+    const auto composed = composing_->compose({{.name = name.object, .generation = object.generation},
+                                               {.name = part.object, .generation = sent.generation}},
+                                              name, options);
     // Of this generation alone: the part may be another copier's by now.
-    if (const auto removed = storage_.remove(part, sent.generation);
+    if (const auto removed = composing_->remove(part, sent.generation);
         composed && !removed && !is_overtaken(removed.error().code()))
       return removed;
     SLUICE_TRY(facts, composed);
@@ -93,30 +102,48 @@ base::Status LogBucket::append(const cloud::ObjectName& name, Object& object, co
                     ": does something else write there?");
 }
 
+base::Status LogBucket::replace(const cloud::ObjectName& name, Object& object, const std::string& path,
+                                std::uint64_t size) {
+  cloud::UploadOptions options;
+  options.if_generation = object.generation;
+  SLUICE_TRY(const auto upload, store_.start_upload(name, options));
+  while (upload->size() < size) {
+    SLUICE_TRY(std::string piece, read_piece(path, upload->size()));
+    if (piece.empty()) break;  // somebody has cut the log
+    piece.resize(std::min<std::uint64_t>(piece.size(), size - upload->size()));
+    SLUICE_OK(upload->write(piece));
+  }
+  SLUICE_TRY(const cloud::ObjectFacts facts, upload->finish());
+  object.size = upload->size();
+  object.generation = facts.generation;
+  object.replaced = base::monotonic_seconds();
+  return {};
+}
+
 base::Result<cloud::ObjectName> log_target(const std::string& url, const std::string& run) {
   const auto name = cloud::parse_object_url(url);
-  if (!name || name->scheme != "gs")
+  if (!name || name->scheme == "hf")
     return base::fail(Code::kInvalidArgument, "--log-bucket ", url,
-                      ": expected gs://BUCKET or gs://BUCKET/PREFIX");
+                      ": expected gs://BUCKET/PREFIX, s3://BUCKET/PREFIX or az://ACCOUNT/CONTAINER/PREFIX");
   std::string prefix = name->object;
   while (prefix.ends_with('/')) prefix.pop_back();
-  return cloud::ObjectName{name->bucket, prefix.empty() ? run : base::str(prefix, '/', run)};
+  return name->beside(prefix.empty() ? run : base::str(prefix, '/', run));
 }
 
 base::Status begin_log_bucket(const std::string& url, const std::string& run, int workers) {
   SLUICE_TRY(cloud::ObjectName target, log_target(url, run));
-  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(target));
   target.object += "/run.json";
   const nlohmann::json facts = {{"run", run}, {"workers", workers}, {"started", base::wall_seconds()}};
-  const auto sent = storage->upload_text(facts.dump(2) + "\n", target);
+  const auto sent = store->upload_text(facts.dump(2) + "\n", target);
   if (!sent) return base::fail_at(sent, "--log-bucket ", url);
   return {};
 }
 
 base::Status copy_logs(const std::string& url, const std::string& run, double seconds) {
   SLUICE_TRY(const cloud::ObjectName target, log_target(url, run));
-  SLUICE_TRY(cloud::Storage * storage, cloud::Storage::shared());
-  LogBucket bucket(*storage, pod::run_folder(run), target);
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(target));
+  LogBucket bucket(*store, pod::run_folder(run), target);
   double copied = base::monotonic_seconds(), attended = copied, asked = copied;
   bool has_complained = false;
   while (true) {
@@ -130,7 +157,7 @@ base::Status copy_logs(const std::string& url, const std::string& run, double se
     if ((record && record->is_over()) || now - attended > kUnattendedSeconds) return bucket.copy();
     if (now - copied >= seconds) {
       copied = now;
-      const auto done = bucket.copy();
+      const auto done = bucket.copy(/*all=*/false);
       if (!done && !has_complained)
         std::fprintf(stderr, "sluice run: the logs do not get into the bucket at the moment: %s\n",
                      done.error().what());

@@ -14,31 +14,40 @@ namespace sluice::provision {
 class LogBucket {
  public:
   // `folder` has the logs, *.log; `target` is a prefix of objects, without a slash at its end.
-  LogBucket(cloud::Storage& storage, std::string folder, cloud::ObjectName target)
-      : storage_(storage), folder_(std::move(folder)), target_(std::move(target)) {}
+  LogBucket(const cloud::Store& store, std::string folder, cloud::ObjectName target)
+      : store_(store),
+        composing_(dynamic_cast<const cloud::Storage*>(&store)),
+        folder_(std::move(folder)),
+        target_(std::move(target)) {}
 
-  // What has grown since the last call: a first piece is an object, a further one is sent on its own and put
-  // behind it within Cloud Storage, so that every byte goes up once. Several may copy the same logs at once.
-  // The first error ends the call; the next one goes on from what the bucket has.
-  base::Status copy();
+  // What has grown since the last call. In Cloud Storage a first piece is an object, a further one is sent on
+  // its own and put behind it there, so that every byte goes up once. Other stores cannot do so: there the
+  // whole log goes up again when it has grown by an eighth or five minutes later, and with `all` in any case.
+  // Several may copy the same logs at once. The first error ends the call; the next one goes on from what the
+  // bucket has.
+  base::Status copy(bool all = true);
 
  private:
   struct Object {
     std::uint64_t size = 0;
     std::string generation = "0";
     bool is_known = false;  // as the bucket has it
+    double replaced = 0;    // when it went up as a whole, on the monotonic clock
   };
-  base::Status copy(const std::string& file);
+  base::Status copy(const std::string& file, bool all);
+  base::Status replace(const cloud::ObjectName& name, Object& object, const std::string& path,
+                       std::uint64_t size);
   base::Status append(const cloud::ObjectName& name, Object& object, const std::string& piece);
   base::Status ask_for(const cloud::ObjectName& name, Object& object, std::uint64_t local_size);
 
-  cloud::Storage& storage_;
+  const cloud::Store& store_;
+  const cloud::Storage* const composing_;  // the same, where it can put objects behind each other
   const std::string folder_;
   const cloud::ObjectName target_;
   std::map<std::string, Object> objects_;
 };
 
-// gs://BUCKET/PREFIX of --log-bucket and the run's name.
+// gs://, s3:// or az:// BUCKET/PREFIX of --log-bucket and the run's name.
 base::Result<cloud::ObjectName> log_target(const std::string& url, const std::string& run);
 
 // Writes TARGET/run.json (the run, its workers, when it began; neither its command nor its environment, which

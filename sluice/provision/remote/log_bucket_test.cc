@@ -84,6 +84,71 @@ TEST_F(LogBucketTest, AnAnswerIsLost) {
   EXPECT_THAT(bucket_.names(), ElementsAre("logs/worker-0.log"));
 }
 
+// The same bucket as a store that cannot put objects behind each other.
+class WholeObjects : public cloud::Store {
+ public:
+  explicit WholeObjects(const cloud::Store& store) : store_(store) {}
+  base::Result<cloud::ObjectFacts> stat(const cloud::ObjectName& name,
+                                        const std::atomic<bool>* cancelled) const override {
+    return store_.stat(name, cancelled);
+  }
+  base::Result<std::vector<cloud::ObjectFacts>> list(const std::string& bucket, const std::string& prefix,
+                                                     bool flat) const override {
+    return store_.list(bucket, prefix, flat);
+  }
+  base::Result<cloud::Remote> find(const cloud::ObjectName& name,
+                                   const std::atomic<bool>* cancelled) const override {
+    return store_.find(name, cancelled);
+  }
+  base::Result<std::string> read_text(const cloud::ObjectName& name) const override {
+    return store_.read_text(name);
+  }
+  base::Result<std::unique_ptr<cloud::Upload>> start_upload(
+      const cloud::ObjectName& name, const cloud::UploadOptions& options) const override {
+    return store_.start_upload(name, options);
+  }
+  base::Result<cloud::ObjectFacts> copy(const cloud::ObjectName& from, const cloud::ObjectName& to,
+                                        const cloud::UploadOptions& options) const override {
+    return store_.copy(from, to, options);
+  }
+  base::Status remove(const cloud::ObjectName& name, const std::string& generation) const override {
+    return store_.remove(name, generation);
+  }
+
+ private:
+  const cloud::Store& store_;
+};
+
+TEST_F(LogBucketTest, ElsewhereAWholeLogGoesUpWhenItHasGrown) {
+  const WholeObjects store(storage_);
+  LogBucket one(store, folder_.path(), {"b", "logs"}), other(store, folder_.path(), {"b", "logs"});
+  write(0, 100);
+  ASSERT_TRUE(one.copy(false));
+  EXPECT_EQ(copied(), text());
+  const std::string before = text();
+  write(100, 105);  // a twentieth
+  ASSERT_TRUE(one.copy(false));
+  EXPECT_EQ(copied(), before);
+  ASSERT_TRUE(other.copy());
+  EXPECT_EQ(copied(), text());
+  write(105, 130);
+  ASSERT_TRUE(one.copy(false));  // which sees that the other was quicker
+  EXPECT_EQ(copied(), text());
+  write(130, 131);
+  ASSERT_TRUE(other.copy());
+  EXPECT_EQ(copied(), text());
+  EXPECT_THAT(bucket_.names(), ElementsAre("logs/worker-0.log"));
+}
+
+TEST(LogTarget, BucketsOfThreeStores) {
+  EXPECT_EQ(log_target("gs://b", "r")->url(), "gs://b/r");
+  EXPECT_EQ(log_target("s3://b/p/", "r")->url(), "s3://b/p/r");
+  EXPECT_EQ(log_target("az://a/c/p", "r")->url(), "az://a/c/p/r");
+  for (const char* wrong : {"hf://o/n", "/tmp/logs", "gs://"})
+    EXPECT_THAT(log_target(wrong, "r").error().what(), testing::HasSubstr("expected gs://BUCKET/PREFIX"))
+        << wrong;
+}
+
 TEST_F(LogBucketTest, WhatIsThereAndLongerIsReplaced) {
   bucket_.put("logs/worker-0.log", std::string(10'000, 'x'));
   write(0, 10);
