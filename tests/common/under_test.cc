@@ -24,6 +24,7 @@ void start(const std::string& name, int replicas) {
   DeviceOptions options;
   options.devices = replicas;
   options.cache = false;
+  options.host_shapes = false;  // what runs on the host says nothing of the device
   init(options);
   chosen = at::Device(at::kXLA, 0);
 }

@@ -162,6 +162,7 @@ bool is_for_host(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IValue> a
 void count_call() {
   Metrics& metrics = Metrics::get();
   std::scoped_lock lock(metrics.mutex);
+  ++metrics.counters.fallbacks;
   ++metrics.fallbacks["what is made of results of ever new lengths"];
 }
 

@@ -160,6 +160,7 @@ class Fuzzer {
     DeviceOptions device;
     device.devices = 1;
     device.cache = false;
+    device.host_shapes = false;
     device.cpu_kernels = options_.kernels;
     if (!options_.plugin.empty()) device.plugin = options_.plugin;
     sluice::init(device);
