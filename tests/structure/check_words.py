@@ -1,7 +1,8 @@
-"""check_words.py ROOT: the project's files say things in the field's own words.
+"""check_words.py ROOT [--phrases]: the project's files say things in the field's own words.
 
-No leftovers, no paths of one machine, no hosts of package registries, and none of the home-made words of WORDS, in prose
-and in identifiers.
+No leftovers, no paths of one machine, no hosts of package registries, and no home-made words (WORDS), in prose and in
+identifiers. The pages (*.md of the root and of docs) also have budgets for phrases that must be read twice (PHRASES);
+--phrases lists where they are.
 """
 
 import re
@@ -39,6 +40,26 @@ STEMS = re.compile("picture|inner|first|second|third|turn|fewest|least|most|grad
 # (file, words of the line) where such a word is right: what another program calls it, or another meaning.
 ALLOWED = {
     ("CHANGELOG.md", "where it said `pictures`"),
+}
+# Phrases that a reader of a page must decode: (pattern, what to write, how many the pages may have). Some uses are right,
+# so each kind has a budget. A budget only falls: lower it when the script says so, and never raise it.
+PHRASES = {
+    "so many": (r"\bso many\b|\bas many\b", "N, the number of, the same number of", 25),
+    "of which": (r"\bof which\b", "two sentences", 2),
+    "goes on": (r"\b(goes|go|going|went) on\b", "continues, resumes", 24),
+    "is told": (r"\b(is|are|was) told\b|\b(told|tells) of\b", "reports, prints", 4),
+    "is none": (r"\b(is|are|has|have) none\b|\bnone of the\b", "has no …, does not belong to …", 2),
+    "behind": (r"\bbehind (it|them|the|a|an|each)\b", "after", 8),
+    "beside": (r"\bbeside\b", "next to, compared with, in addition to", 60),
+    "alone": (r"(?<!leave )\balone\b(?=[.,;:)]| (is|are|has|of|in|for|and|on)\b)", "only", 20),
+    "made again": (r"\bmade again\b|\bonce more\b", "re-created, again", 4),
+    "whatever": (r"\bwhatever\b|\bwhat else\b", "any …, everything else that …", 8),
+    "that of": (r"\b(that|those) of\b|\bthose that\b", "the thing's name again", 20),
+    "stands in": (r"\b(stands?|lies?) (in|at|beside|behind|above|below)\b", "is in, is next to", 4),
+    "odd words": (r"\bquick(er|est)?\b|\bdear(er|est)\b|\bno number\b|\bin words\b|\bworth a look\b|\bone's\b|"
+                  r"\bof itself\b|\btakes? up\b|\bsaid apart\b|\bso far as\b",
+                  "fast, expensive, NaN or infinite, by itself, separately: the plain word", 16),
+    "of what": (r"(^|[.;:|] +)Of ", "what the sentence is about, as its subject", 34),
 }
 TEXT = {".h", ".cc", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".toml", ".sh", ".sample", ".mlir", ""}
 
@@ -83,6 +104,35 @@ def home_made(name, text):
                     break
 
 
+def is_page(name):
+    return name.endswith(".md") and (name.startswith("docs/") or "/" not in name)
+
+
+def phrases_of(name, text):
+    """(kind, fault) of each of PHRASES in a page's prose: not in its code, which quotes what programs say."""
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        fenced ^= line.lstrip().startswith("```")
+        if fenced or line.startswith("    ") and not line.lstrip().startswith("-"):
+            continue
+        prose = re.sub(r"`[^`]*`", "`…`", line)
+        for kind, (pattern, instead, _) in PHRASES.items():
+            for found in re.finditer(pattern, prose):
+                around = prose[max(0, found.start() - 40):found.end() + 40]
+                yield kind, f"{name}:{number}: \"{found[0].strip()}\": write {instead}: …{around}…"
+
+
+def counts_of(phrases):
+    return {kind: sum(found == kind for found, _ in phrases) for kind in PHRASES}
+
+
+def over_budget(counts):
+    for kind, (_, instead, budget) in PHRASES.items():
+        if counts[kind] > budget:
+            yield (f"the pages have \"{kind}\" {counts[kind]} times, and {budget} times before: write {instead} "
+                   f"(check_words.py ROOT --phrases lists the places; CONTRIBUTING.md has the style)")
+
+
 def self_test():
     assert list(home_made("a.h", "constexpr int kMostTiles = 1;")) and list(home_made("a.h", "int inner_places;"))
     assert list(home_made("a.h", "// so many inner\n  // places"))
@@ -90,6 +140,11 @@ def self_test():
     assert list(faults_of("a.cc", "// TO" + "DO: later"))
     assert list(faults_of("a.md", "see /ro" + "ot/x"))
     assert not list(faults_of("a.cc", "int todo = 0;  // a/home/b"))
+    assert [kind for kind, _ in phrases_of("a.md", "A run goes on, whatever ends.")] == ["goes on", "whatever"]
+    assert not list(phrases_of("a.md", "```\nit goes on\n```\nIt prints `it goes on`.\n\n    it goes on")), "code"
+    none = counts_of([])
+    assert not list(over_budget(none)) and len(list(over_budget({**none, "of which": 1000}))) == 1
+    assert is_page("README.md") and is_page("docs/a/b.md") and not is_page("tests/README.md")
 
 
 def main(root):
@@ -97,12 +152,19 @@ def main(root):
     names = [name for name in files_of(root) if Path(name).name != Path(__file__).name]
     if len(names) < 10:
         sys.exit(f"only {len(names)} files under {root}: is this the project's root?")
-    faults = []
+    faults, phrases = [], []
     for name in names:
         text = (root / name).read_text(errors="replace")
         faults += faults_of(name, text)
         faults += (fault for _, fault in home_made(name, text))
-    print("\n".join(faults))
+        if is_page(name):
+            phrases += phrases_of(name, text)
+    counts = counts_of(phrases)
+    faults += over_budget(counts)
+    print("\n".join([fault for _, fault in phrases if "--phrases" in sys.argv] + faults))
+    for kind, (_, _, budget) in PHRASES.items():
+        if counts[kind] < budget:
+            print(f"the budget of \"{kind}\" can fall from {budget} to {counts[kind]}")
     print(f"{len(names)} files, {len(faults)} faults")
     sys.exit(bool(faults))
 
