@@ -1,6 +1,7 @@
 #include "sluice/device/lower.h"
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "sluice/base/check.h"
 #include "sluice/base/hash.h"
@@ -180,8 +181,10 @@ class LoweredSlots : public ops::Slots {
  private:
   void add(const ops::Expectation& expectation) {
     // A gradient reads the positions of its forward pass.
-    for (const ops::Expectation& known : expectations)
-      if (known.implies(expectation)) return;
+    std::vector<size_t>& of_value = checked_[expectation.values.id()];
+    for (size_t known : of_value)
+      if (expectations[known].implies(expectation)) return;
+    of_value.push_back(expectations.size());
     expectations.push_back(expectation);
     const auto& e = expectation;
     checks.push_back({instance_ == nullptr ? "the program" : std::string(instance_->row->name),
@@ -209,6 +212,7 @@ class LoweredSlots : public ops::Slots {
   uint32_t layer_ = 0;
   int64_t base_[kScalarClasses] = {};
   int64_t next_[kScalarClasses] = {};
+  std::unordered_map<int32_t, std::vector<size_t>> checked_;  // by the value's number, in `expectations`
   Site site_;
 };
 

@@ -45,8 +45,10 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
     return result;
   }
   result.report = std::move(*report);
+  // Programs that Sluice did not print have no list of values; the compiler's answer stands without it.
   if (!result.report.fits) {
-    SLUICE_TRY(result.estimate, stablehlo::estimate_memory(step.text, options.largest));
+    if (auto estimate = stablehlo::estimate_memory(step.text, options.largest))
+      result.estimate = std::move(*estimate);
   }
   if (!options.max_batch) return result;
   int64_t best = 0;
@@ -110,7 +112,15 @@ std::string max_batch_text(const SliceResult& result) {
 // What fills the memory where a program does not fit.
 void print_details(const std::vector<SliceResult>& results) {
   for (const SliceResult& result : results) {
-    if (!result.estimate) continue;
+    if (!result.estimate) {
+      if (result.error.empty() && !result.report.fits) {
+        std::printf(
+            "\n%s does not fit. Its largest values are not listed: the list is made for programs that Sluice "
+            "wrote (SLUICE_DUMP, sluice compile).\n",
+            result.slice.name.c_str());
+      }
+      continue;
+    }
     const stablehlo::MemoryEstimate& estimate = *result.estimate;
     std::printf(
         "\n%s does not fit. Largest values at the peak, which is in %s (estimate: values alive at once in "

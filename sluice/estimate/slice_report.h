@@ -29,7 +29,7 @@ struct SliceResult {
   bool averages = false;
   std::string error;  // why there is no report; "": there is
   AheadReport report;
-  std::optional<stablehlo::MemoryEstimate> estimate;  // when it does not fit
+  std::optional<stablehlo::MemoryEstimate> estimate;  // when it does not fit and Sluice wrote the program
   std::optional<int64_t> max_batch;                   // when it was looked for; 0: none fits
   // At the largest batch, when that was found and the batch asked for does not fit.
   std::optional<pjrt::AheadProgram> at_largest;

@@ -40,7 +40,7 @@ class SliceReport : public ::testing::Test {
   }
 
   // A worker that answers kFits while the program's text begins with a number up to `largest`.
-  SliceResult compile(int64_t largest, SliceOptions options = {}) {
+  SliceResult compile(int64_t largest, SliceOptions options = {}, const std::string& program = kProgram) {
     EXPECT_TRUE(base::write_file_atomically(folder_.path("fits"), kFits));
     EXPECT_TRUE(base::write_file_atomically(folder_.path("not"), kDoesNot));
     const std::string script = base::str(
@@ -50,9 +50,9 @@ class SliceReport : public ::testing::Test {
         largest, " ]; then cp ", folder_.path("fits"), " \"$1\"; else cp ", folder_.path("not"),
         " \"$1\"; fi");
     options.worker = {"/bin/sh", "-c", script};
-    const StepSource source = [](int64_t batch, int replicas) {
+    const StepSource source = [&](int64_t batch, int replicas) {
       EXPECT_EQ(replicas, 32);
-      return StepText{base::str("// ", batch, "\n", kProgram), replicas > 1};
+      return StepText{base::str("// ", batch, "\n", program), replicas > 1};
     };
     return base::value_or_throw(
         compile_for_slice(base::value_or_throw(find_tpu_slice("v3-32")), source, options));
@@ -66,6 +66,20 @@ class SliceReport : public ::testing::Test {
   base::TemporaryDirectory folder_ = base::value_or_throw(base::TemporaryDirectory::create());
   std::optional<std::string> saved_;
 };
+
+// As JAX prints it.
+TEST_F(SliceReport, AProgramFromElsewhereThatDoesNotFit) {
+  const SliceResult result =
+      compile(1, {},
+              "module @jit_f {\n  func.func public @main(%arg0: tensor<4xf32>) -> (tensor<4xf32>) {\n"
+              "    %0 = stablehlo.tanh %arg0 : tensor<4xf32>\n    return %0 : tensor<4xf32>\n  }\n}\n");
+  EXPECT_FALSE(result.report.fits);
+  EXPECT_EQ(result.error, "");
+  EXPECT_FALSE(result.estimate);
+  EXPECT_EQ(compiled_json(result)["compiled"]["fits"], false);
+  EXPECT_THAT(printed(result), AllOf(HasSubstr("no, needs 20.0 GiB"),
+                                     HasSubstr("v3-32 does not fit. Its largest values are not listed")));
+}
 
 TEST_F(SliceReport, WhatFits) {
   const SliceResult result = compile(128);

@@ -16,7 +16,7 @@ void check_square(std::string_view op, Value x) {
 Value Builder::cholesky(Value x, bool lower) {
   constexpr std::string_view kOp = "stablehlo.cholesky";
   impl_->use(kOp, x);
-  impl_->check_dtype(kOp, x, kFloats);
+  impl_->check_dtype(kOp, x, kFractions);
   check_square(kOp, x);
   return impl_->add(kOp, {x}, Attributes().flag("lower", lower), x.type());
 }
@@ -24,7 +24,7 @@ Value Builder::cholesky(Value x, bool lower) {
 Value Builder::triangular_solve(Value a, Value b, const TriangularSystem& system) {
   constexpr std::string_view kOp = "stablehlo.triangular_solve";
   impl_->use(kOp, {a, b});
-  impl_->check_dtype(kOp, a, kFloats);
+  impl_->check_dtype(kOp, a, kFractions);
   check_square(kOp, a);
   const int64_t rank = a.rank();
   bool fits = a.dtype() == b.dtype() && b.rank() == rank;

@@ -110,6 +110,58 @@ TEST(LinearSystems, OfLargerMatrices) {
   expect_same(std::get<1>(torch::linalg_slogdet(a.to(device))), std::get<1>(torch::linalg_slogdet(a)), 1e-8);
 }
 
+// What expect_same compares, for complex numbers.
+void expect_same_complex(const Tensor& found, const Tensor& expected, double tolerance) {
+  expect_same(torch::view_as_real(found.cpu().resolve_conj()), torch::view_as_real(expected.resolve_conj()),
+              tolerance);
+}
+
+TEST(HermitianMatrices, TheirVectorsMakeTheMatrix) {
+  torch::manual_seed(8);
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{13, 13}, {2, 4, 4}}) {
+    Tensor a = random(sizes, torch::kComplexDouble);
+    a = a + a.mH();
+    const auto [values, vectors] = torch::linalg_eigh(a.to(test_device()));
+    expect_same(values, torch::linalg_eigvalsh(a), 1e-10);
+    expect_same_complex((vectors * values.unsqueeze(-2)).matmul(vectors.mH()), a, 1e-10);
+    expect_same_complex(vectors.mH().matmul(vectors),
+                        torch::eye(sizes.back(), torch::kComplexDouble).expand(sizes), 1e-10);
+  }
+  // Equal eigenvalues: any orthonormal vectors of their space are right.
+  const Tensor q = std::get<0>(torch::linalg_qr(random({8, 8}, torch::kComplexDouble)));
+  const Tensor twice = torch::tensor({1., 1., 1., 1., -2., -2., 0., 0.}, torch::kDouble);
+  const Tensor a = (q * twice).matmul(q.mH());
+  const auto [values, vectors] = torch::linalg_eigh(a.to(test_device()));
+  expect_same(values, std::get<0>(twice.sort()), 1e-10);
+  expect_same_complex((vectors * values).matmul(vectors.mH()), a, 1e-10);
+}
+
+TEST(ComplexSingularValues, TheirFactorsMakeTheMatrix) {
+  torch::manual_seed(9);
+  for (const std::vector<int64_t>& sizes : {std::vector<int64_t>{9, 6}, {2, 3, 5}}) {
+    const Tensor a = random(sizes, torch::kComplexDouble);
+    const auto [u, s, vh] = torch::linalg_svd(a.to(test_device()), /*full_matrices=*/false);
+    expect_same(s, torch::linalg_svdvals(a), 1e-10);
+    expect_same_complex((u * s.unsqueeze(-2)).matmul(vh), a, 1e-10);
+    const Tensor one = torch::eye(s.size(-1), torch::kComplexDouble);
+    expect_same_complex(u.mH().matmul(u), one.expand_as(u.mH().matmul(u)), 1e-10);
+    expect_same_complex(vh.matmul(vh.mH()), one.expand_as(vh.matmul(vh.mH())), 1e-10);
+  }
+}
+
+// The gradients of functions that do not depend on the vectors' phases.
+TEST(HermitianMatrices, GradientsThroughVectors) {
+  torch::manual_seed(10);
+  const Tensor a = random({4, 4}, torch::kComplexDouble), weight = random({4, 4}, torch::kComplexDouble);
+  const auto gradient = [&](const torch::Device& device) {
+    Tensor x = a.to(device).detach().requires_grad_();
+    const auto [values, vectors] = torch::linalg_eigh(x + x.mH());
+    torch::real((vectors * values.exp()).matmul(vectors.mH()) * weight.to(device)).sum().backward();
+    return x.grad();
+  };
+  expect_same_complex(gradient(test_device()), gradient(torch::kCPU), 1e-8);
+}
+
 // Whether they succeeded is looked at when the host next waits or reads.
 TEST(LinearSystems, InALoopReadNothing) {
   if (on_cpu()) GTEST_SKIP() << "needs the device";

@@ -108,7 +108,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& a, const 
   check_least_squares(a, b, driver);
   const bool full_rank = driver == "gels", vectors = b.dim() == a.dim() - 1;
   const int64_t rows = a.size(-2), columns = a.size(-1);
-  const double epsilon = a.scalar_type() == at::kDouble
+  const double epsilon = c10::toRealValueType(a.scalar_type()) == at::kDouble
                              ? std::numeric_limits<double>::epsilon()
                              : static_cast<double>(std::numeric_limits<float>::epsilon());
   const Tensor right = vectors ? b.unsqueeze(-1) : b;
@@ -117,13 +117,13 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& a, const 
   const Tensor largest = s.narrow(-1, 0, std::min<int64_t>(s.size(-1), 1));
   const Tensor kept = full_rank ? at::ones_like(s, s.options().dtype(at::kBool)) : s.gt(largest.mul(limit));
   const Tensor inverse = at::where(kept, s.reciprocal(), at::zeros({}, s.options()));
-  const Tensor x = vh.mT().matmul(u.mT().matmul(right).mul(inverse.unsqueeze(-1)));
+  const Tensor x = vh.mH().matmul(u.mH().matmul(right).mul(inverse.unsqueeze(-1)));
 
-  const Tensor none = at::empty({0}, a.options());
+  const Tensor none = at::empty({0}, a.options().dtype(c10::toRealValueType(a.scalar_type())));
   Tensor rank = full_rank ? at::empty({0}, a.options().dtype(at::kLong)) : kept.sum(-1);
   const bool squares =
       driver != "gelsy" && rows > columns && (full_rank || rank.eq(columns).all().item<bool>());
-  const Tensor residuals = squares ? a.matmul(x).sub(right).square().sum(-2) : none;
+  const Tensor residuals = squares ? a.matmul(x).sub(right).abs().square().sum(-2) : none;
   const bool values = driver == "gelsd" || driver == "gelss";
   return {vectors ? x.squeeze(-1) : x, residuals, rank, values ? s : none};
 }

@@ -1,4 +1,4 @@
-// Householder's QR, column after column, with the signs of LAPACK's geqrf.
+// Householder's QR, column after column, with the signs of LAPACK's geqrf: R's diagonal is real.
 #include <algorithm>
 
 #include "sluice/ops/linear_algebra/matrices.h"
@@ -13,7 +13,7 @@ Value element(Builder& b, Value x, Value k) {  // [batch, count] -> [batch, 1, 1
   return b.reshape(b.dynamic_slice(x, Values{zero, k}, {x.dim(0), 1}), {x.dim(0), 1, 1});
 }
 
-// The Euclidean norm of columns [batch, rows, 1], without overflow: [batch, 1, 1].
+// The Euclidean norm of columns [batch, rows, 1] of real numbers, without overflow: [batch, 1, 1].
 Value norm(Builder& b, Value x) {
   const Dims one = {x.dim(0), 1, 1};
   Value largest = b.reshape(b.reduce_max(b.abs(x), {1}), one);
@@ -23,10 +23,10 @@ Value norm(Builder& b, Value x) {
   return b.multiply(scale, b.sqrt(b.reshape(b.reduce_sum(b.multiply(scaled, scaled), {1}), one)));
 }
 
-// x - tau v (vᵀ x)
+// x - tau v (vᴴ x)
 Value reflect(Builder& b, Value x, Value v, Value tau) {
   Value wide = b.broadcast(v, x.dims());
-  Value along = b.reshape(b.reduce_sum(b.multiply(wide, x), {1}), {x.dim(0), 1, x.dim(2)});
+  Value along = b.reshape(b.reduce_sum(b.multiply(conjugated(b, wide), x), {1}), {x.dim(0), 1, x.dim(2)});
   Value scaled = b.multiply(along, b.broadcast(tau, along.dims()));
   return b.subtract(x, b.multiply(wide, b.broadcast(scaled, x.dims())));
 }
@@ -44,17 +44,19 @@ Values make_zero_below(Builder& b, Value k, const Values& state) {
   Value x = column(b, a, k), rows = row_numbers(b, x);
   Value head = row(b, x, k);
   Value below = where(b, compare_with(b, rows, k, Compare::kGt), x);
-  Value length = norm(b, below);
+  const bool is_complex = stablehlo::is_complex(a.dtype());
+  Value length = norm(b, b.abs(below)), real = real_part(b, head);
   Value nothing = is_equal(b, length, 0);
-  const Value both[] = {head, length};
+  if (is_complex) nothing = b.and_(nothing, is_equal(b, b.imaginary(head), 0));
+  const Value both[] = {b.abs(head), length};
   Value whole = norm(b, b.concatenate(both, 1));
-  Value beta = b.select(is_less(b, head, 0), whole, b.negate(whole));
+  Value beta = to(b, b.select(is_less(b, real, 0), whole, b.negate(whole)), a.dtype());
   Value one = number_like(b, 1, head), zero = number_like(b, 0, head);
   Value my_tau = b.select(nothing, zero, b.divide(b.subtract(beta, head), beta));
   Value divisor = b.select(nothing, one, b.subtract(head, beta));
   Value v = b.divide(below, b.broadcast(divisor, below.dims()));
 
-  Value done = reflect(b, a, reflector(b, v, k), my_tau);
+  Value done = reflect(b, a, reflector(b, v, k), conjugated(b, my_tau));
   Value right = compare_with(b, column_numbers(b, a), k, Compare::kGt);
   Value mine = compare_with(b, column_numbers(b, a), k, Compare::kEq);
   Value diagonal = b.broadcast(b.select(nothing, head, beta), x.dims());
@@ -73,12 +75,13 @@ QrFactors qr_factor(Builder& b, Value a) {
   return {end[0], end[1]};
 }
 
-Value apply_reflectors(Builder& b, const QrFactors& factors, Value x, bool ascending) {
+Value apply_reflectors(Builder& b, const QrFactors& factors, Value x, bool adjoint) {
   const int64_t count = factors.tau.dim(1);
+  Value factor = adjoint ? conjugated(b, factors.tau) : factors.tau;
   return repeat(b, count, {x}, [&](Builder& b, Value i, const Values& state) -> Values {
-    Value k = ascending ? i : b.subtract(b.splat(count - 1, kNumber), i);
+    Value k = adjoint ? i : b.subtract(b.splat(count - 1, kNumber), i);
     Value v = reflector(b, column(b, factors.a, k), k);
-    return {reflect(b, state[0], v, element(b, factors.tau, k))};
+    return {reflect(b, state[0], v, element(b, factor, k))};
   })[0];
 }
 

@@ -2,7 +2,8 @@
 // column i of the left half with column i of the right one, all pairs at once, and then moves all columns on
 // by one place, so that after a sweep of n - 1 rounds each has met each and all are where they began (the
 // round robin of Brent and Luk, "The solution of singular-value and symmetric eigenvalue problems on
-// multiprocessor arrays", 1985).
+// multiprocessor arrays", 1985). A rotation of complex columns is a real one after the second column was
+// multiplied by a number of size 1 that makes the element between the two real and positive.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,8 +19,9 @@ const Type kNumber{DType::kS32, {}};
 const Type kFlag{DType::kPred, {}};
 
 double epsilon(DType dtype) {
-  return dtype == DType::kF64 ? std::numeric_limits<double>::epsilon()
-                              : static_cast<double>(std::numeric_limits<float>::epsilon());
+  return stablehlo::real_dtype(dtype) == DType::kF64
+             ? std::numeric_limits<double>::epsilon()
+             : static_cast<double>(std::numeric_limits<float>::epsilon());
 }
 
 struct Halves {
@@ -43,11 +45,21 @@ Value moved_on(Builder& b, Value x, int64_t dim) {
 }
 
 // The rotation that makes `between` zero in the symmetric matrices [[first, between], [between, second]]
-// (Golub and Van Loan, "Matrix Computations", 8.5.2).
+// (Golub and Van Loan, "Matrix Computations", 8.5.2). In Hermitian ones `between` is the complex number of
+// the upper right, and `phase` is what the second column is multiplied by first; it is empty for real
+// numbers.
 struct Rotation {
-  Value c, s;
+  Value c, s, phase;
 };
 Rotation rotation(Builder& b, Value first, Value second, Value between) {
+  Value phase;
+  if (stablehlo::is_complex(between.dtype())) {
+    Value size = b.abs(between), zero = is_equal(b, size, 0);
+    Value unit =
+        b.divide(b.conjugate(between), to(b, b.select(zero, number_like(b, 1, size), size), between.dtype()));
+    phase = b.select(zero, number_like(b, 1, unit), unit);
+    between = size;
+  }
   Value one = number_like(b, 1, between);
   Value zeta = b.divide(b.subtract(second, first), b.multiply(number_like(b, 2, between), between));
   Value root = b.sqrt(b.add(one, b.multiply(zeta, zeta)));
@@ -55,15 +67,16 @@ Rotation rotation(Builder& b, Value first, Value second, Value between) {
   Value t = b.select(is_less(b, zeta, 0), b.negate(size), size);
   t = b.select(is_equal(b, between, 0), number_like(b, 0, t), t);
   Value c = b.rsqrt(b.add(one, b.multiply(t, t)));
-  return {c, b.multiply(c, t)};
+  return {c, b.multiply(c, t), phase};
 }
 
 // The pairs of columns (dim 2) or rows (dim 1) rotated; c and s are [batch, pairs].
 Value rotated(Builder& b, Value x, const Rotation& by, int64_t dim) {
-  const Halves h = halves(b, x, dim);
+  Halves h = halves(b, x, dim);
   auto times = [&](Value factor, Value part) {
-    return b.multiply(b.broadcast_in_dim(factor, part.dims(), {0, dim}), part);
+    return b.multiply(b.broadcast_in_dim(to(b, factor, x.dtype()), part.dims(), {0, dim}), part);
   };
+  if (by.phase) h.second = times(dim == 2 ? by.phase : b.conjugate(by.phase), h.second);
   return joined(b,
                 {b.subtract(times(by.c, h.first), times(by.s, h.second)),
                  b.add(times(by.s, h.first), times(by.c, h.second))},
@@ -98,10 +111,13 @@ struct Scaled {
 Scaled scaled(Builder& b, Value x) {
   Value largest = b.reshape(b.reduce_max(b.abs(x), {1, 2}), {x.dim(0), 1, 1});
   Value scale = b.select(is_equal(b, largest, 0), number_like(b, 1, largest), largest);
-  return {b.divide(x, b.broadcast(scale, x.dims())), scale};
+  return {b.divide(x, to(b, b.broadcast(scale, x.dims()), x.dtype())), scale};
 }
 
-Value sum_of_squares(Builder& b, Value x) { return b.reduce_sum(b.multiply(x, x), {1, 2}); }
+// The sum of |x|² over these dimensions, real.
+Value sum_of_squares(Builder& b, Value x, const Dims& dims) {
+  return b.reduce_sum(real_part(b, b.multiply(conjugated(b, x), x)), dims);
+}
 
 // `size` rows and columns of zeros at the end.
 Value with_zeros(Builder& b, Value x, int64_t rows, int64_t columns) {
@@ -114,8 +130,8 @@ Values eigen_round(Builder& b, const Values& state) {
   const int64_t half = a.dim(1) / 2;
   const Halves rows = halves(b, a, 1);
   const Halves top = halves(b, rows.first, 2), bottom = halves(b, rows.second, 2);
-  const Rotation by =
-      rotation(b, diagonal(b, top.first), diagonal(b, bottom.second), diagonal(b, top.second));
+  const Rotation by = rotation(b, real_part(b, diagonal(b, top.first)),
+                               real_part(b, diagonal(b, bottom.second)), diagonal(b, top.second));
   a = rotated(b, rotated(b, a, by, 2), by, 1);
   // What was made zero is zero, whatever rounding says.
   Value distance = b.abs(b.subtract(row_numbers(b, a), column_numbers(b, a)));
@@ -144,9 +160,8 @@ Value elements_in_order(Builder& b, Value values, Value order) {
 // rotated}. `rows` of the columns are a's.
 Values singular_round(Builder& b, const Values& state, int64_t rows, double tolerance) {
   const Halves part = halves(b, b.slice_dim(state[0], 1, 0, rows), 2);
-  auto dot = [&](Value x, Value y) { return b.reduce_sum(b.multiply(x, y), {1}); };
-  Value first = dot(part.first, part.first), second = dot(part.second, part.second);
-  Value between = dot(part.first, part.second);
+  Value first = sum_of_squares(b, part.first, {1}), second = sum_of_squares(b, part.second, {1});
+  Value between = b.reduce_sum(b.multiply(conjugated(b, part.first), part.second), {1});
   Value sizes = b.multiply(b.sqrt(first), b.sqrt(second));
   Value limit = b.multiply(number_like(b, tolerance, sizes), sizes);
   Value large = b.compare(b.abs(between), limit, Compare::kGt);
@@ -172,11 +187,11 @@ Halves orthogonal_columns(Builder& b, Value a) {
 
 }  // namespace
 
-Eigen eigen_of_symmetric(Builder& b, Value a) {
+Eigen eigen_of_hermitian(Builder& b, Value a) {
   const int64_t size = a.dim(1), padded = size + size % 2;
   const Scaled unit = scaled(b, a);
   const double tolerance = epsilon(a.dtype());
-  Value total = sum_of_squares(b, unit.value);
+  Value total = sum_of_squares(b, unit.value, {1, 2});
   Value limit = b.multiply(total, number_like(b, tolerance * tolerance, total));
   const Values init = {with_zeros(b, unit.value, padded - size, padded - size),
                        identity(b, a.dtype(), a.dim(0), padded, padded)};
@@ -184,10 +199,10 @@ Eigen eigen_of_symmetric(Builder& b, Value a) {
     Values next =
         repeat(b, padded - 1, state, [](Builder& b, Value, const Values& in) { return eigen_round(b, in); });
     Value off = b.compare(row_numbers(b, next[0]), column_numbers(b, next[0]), Compare::kNe);
-    next.push_back(any_above(b, sum_of_squares(b, where(b, off, next[0])), limit));
+    next.push_back(any_above(b, sum_of_squares(b, where(b, off, next[0]), {1, 2}), limit));
     return next;
   });
-  Value values = b.slice_dim(diagonal(b, end[0]), 1, 0, size);
+  Value values = b.slice_dim(real_part(b, diagonal(b, end[0])), 1, 0, size);
   values = b.multiply(values, b.broadcast(b.reshape(unit.scale, {a.dim(0), 1}), values.dims()));
   Value order = sorted_order(b, values, false);
   Value vectors = b.slice(end[1], {0, 0, 0}, {a.dim(0), size, size});
@@ -197,21 +212,21 @@ Eigen eigen_of_symmetric(Builder& b, Value a) {
 SingularValues singular_values(Builder& b, Value a, bool full) {
   const int64_t rows = a.dim(1), columns = a.dim(2);
   if (rows < columns) {
-    const SingularValues other = singular_values(b, transposed(b, a), full);
+    const SingularValues other = singular_values(b, adjoint(b, a), full);
     return {other.v, other.s, other.u};
   }
   const Scaled unit = scaled(b, a);
   const Halves made = orthogonal_columns(b, unit.value);
-  Value s = b.sqrt(b.reduce_sum(b.multiply(made.first, made.first), {1}));
+  Value s = b.sqrt(sum_of_squares(b, made.first, {1}));
   Value order = sorted_order(b, s, true);
   // Q of orthogonal columns is these columns, up to their signs, and where they are zero something
   // orthogonal.
   const QrFactors qr = qr_factor(b, columns_in_order(b, made.first, order));
   Value u = make_q(b, qr, full ? rows : columns);
-  Value r = diagonal(b, qr.a);
+  Value r = real_part(b, diagonal(b, qr.a));
   Value signs = b.select(is_less(b, r, 0), number_like(b, -1, r), number_like(b, 1, r));
   if (full) signs = b.pad(signs, b.splat(1, Type{signs.dtype(), {}}), {0, 0}, {0, rows - columns});
-  u = b.multiply(u, b.broadcast_in_dim(signs, u.dims(), {0, 2}));
+  u = b.multiply(u, b.broadcast_in_dim(to(b, signs, u.dtype()), u.dims(), {0, 2}));
   s = elements_in_order(b, s, order);
   s = b.multiply(s, b.broadcast(b.reshape(unit.scale, {a.dim(0), 1}), s.dims()));
   return {u, s, columns_in_order(b, made.second, order)};

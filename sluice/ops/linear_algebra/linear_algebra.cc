@@ -18,8 +18,9 @@ Value matrices(Emit& e, std::string_view name) {
   Value x = e.tensor(name);
   e.check(x.rank() >= 2, base::str("expected at least 2 dimensions for '", name, "', found ", x.rank(), " (",
                                    in_words(x), ")"));
-  e.check(x.dtype() == DType::kF32 || x.dtype() == DType::kF64,
-          base::str("expected f32 or f64 for '", name, "', found ", in_words(x),
+  const DType real = stablehlo::real_dtype(x.dtype());
+  e.check(real == DType::kF32 || real == DType::kF64,
+          base::str("expected f32, f64, c64 or c128 for '", name, "', found ", in_words(x),
                     "; convert it with .to(torch::kFloat)"));
   return x;
 }
@@ -78,10 +79,9 @@ Value first_failure(Builder& b, Value a) {
   return repeat(b, a.dim(1), init, [&](Builder& b, Value k, const Values& state) -> Values {
     Value rest = state[0], info = state[1];
     Value below = column(b, rest, k);
-    Value head = row(b, below, k);
-    Value factor = b.divide(below, b.broadcast(b.sqrt(head), below.dims()));
-    Value outer =
-        b.multiply(b.broadcast(factor, rest.dims()), b.broadcast(transposed(b, factor), rest.dims()));
+    Value head = real_part(b, row(b, below, k));
+    Value factor = b.divide(below, to(b, b.broadcast(b.sqrt(head), below.dims()), below.dtype()));
+    Value outer = b.multiply(b.broadcast(factor, rest.dims()), b.broadcast(adjoint(b, factor), rest.dims()));
     Value good = b.reshape(b.compare(head, number_like(b, 0, head), Compare::kGt), {batch});
     Value failed = b.and_(is_equal(b, info, 0), b.not_(good));
     Value number = b.broadcast(b.add(k, b.splat(1, k.type())), info.dims());
@@ -97,21 +97,22 @@ Values cholesky_ex(Emit& e) {
   const Dims batch = batch_dims(a);
   if (a.type().numel() == 0) return {a, zeros(b, Type{DType::kS32, batch})};
   Value flat = collapse_batch(b, a);
-  if (upper) flat = transposed(b, flat);
+  if (upper) flat = adjoint(b, flat);
   Value factor = lower_triangle(b, b.cholesky(flat, true));
   Value bad = b.reduce_or(is_nan(b, factor), {0, 1, 2});
   Value none = zeros(b, Type{DType::kS32, {flat.dim(0)}});
   Value info = b.if_(
       bad, [&](Builder& b, std::span<const Value>) { return Values{first_failure(b, flat)}; },
       [&](Builder&, std::span<const Value>) { return Values{none}; })[0];
-  if (upper) factor = transposed(b, factor);
+  if (upper) factor = adjoint(b, factor);
   return {restore_batch(b, factor, batch), restore_batch(b, info, batch)};
 }
 
-// A X = x with A = L Lᵀ (or Uᵀ U).
+// A X = x with A = L Lᴴ (or Uᴴ U).
 Value solve_by_factor(Builder& b, Value factor, Value x, bool upper) {
-  Value first = b.triangular_solve(factor, x, {.lower = !upper, .transpose = upper});
-  return b.triangular_solve(factor, first, {.lower = !upper, .transpose = !upper});
+  Value other = conjugated(b, factor);
+  Value first = b.triangular_solve(upper ? other : factor, x, {.lower = !upper, .transpose = upper});
+  return b.triangular_solve(upper ? factor : other, first, {.lower = !upper, .transpose = !upper});
 }
 
 Values cholesky_solve_helper(Emit& e) {
@@ -235,9 +236,10 @@ Values solve_by_lu(Emit& e) {
   const Pair pair = pair_of(e, lu, x);
   if (pair.x.type().numel() == 0) return {restore_batch(b, pair.x, pair.batch)};
   Value wide = collapse_batch(b, b.broadcast(pivots, with(pair.batch, {rows_of(lu)})), 1);
-  // X A = B is Aᵀ Xᵀ = Bᵀ.
+  // X A = B is Aᵀ Xᵀ = Bᵀ, and X Aᴴ = B is Ā Xᵀ = Bᵀ.
+  const bool adjoint = e.boolean("adjoint");
   Value right = left ? pair.x : transposed(b, pair.x);
-  Value result = lu_solve(b, pair.a, wide, right, e.boolean("adjoint") == left);
+  Value result = lu_solve(b, adjoint ? conjugated(b, pair.a) : pair.a, wide, right, adjoint == left);
   return {restore_batch(b, left ? result : transposed(b, result), pair.batch)};
 }
 
@@ -302,8 +304,9 @@ Values ormqr(Emit& e) {
               (left ? rows_of(c) : columns_of(c)) == factors.a.dim(1),
           base::str("expected 'input3' to fit Q of ", in_words(e.tensor("self")), ", found ", in_words(c)));
   Value x = collapse_batch(b, c);
-  Value made = apply_reflectors(b, factors, left ? x : transposed(b, x), transpose == left);
-  return {restore_batch(b, left ? made : transposed(b, made), batch_dims(c))};
+  // C Q is (Qᴴ Cᴴ)ᴴ.
+  Value made = apply_reflectors(b, factors, left ? x : adjoint(b, x), transpose == left);
+  return {restore_batch(b, left ? made : adjoint(b, made), batch_dims(c))};
 }
 
 // ---- eigenvalues and singular values ----
@@ -318,10 +321,15 @@ Values eigh(Emit& e) {
   const Dims batch = batch_dims(a);
   Value vectors = nothing(e, a.dtype());
   if (a.type().numel() == 0)
-    return {zeros(b, Type{a.dtype(), with(batch, {rows_of(a)})}), with_vectors ? a : vectors};
-  Value flat = collapse_batch(b, a);
-  Value read = b.compare(row_numbers(b, flat), column_numbers(b, flat), lower ? Compare::kGe : Compare::kLe);
-  const Eigen found = eigen_of_symmetric(b, b.select(read, flat, transposed(b, flat)));
+    return {zeros(b, Type{stablehlo::real_dtype(a.dtype()), with(batch, {rows_of(a)})}),
+            with_vectors ? a : vectors};
+  Value flat = collapse_batch(b, a), other = adjoint(b, flat);
+  Value rows = row_numbers(b, flat), columns = column_numbers(b, flat);
+  Value whole = b.select(b.compare(rows, columns, lower ? Compare::kGe : Compare::kLe), flat, other);
+  // The diagonal of a Hermitian matrix is real, whatever stands there.
+  if (stablehlo::is_complex(a.dtype()))
+    whole = b.select(b.compare(rows, columns, Compare::kEq), to(b, b.real(flat), a.dtype()), whole);
+  const Eigen found = eigen_of_hermitian(b, whole);
   if (with_vectors) vectors = restore_batch(b, found.vectors, batch);
   return {restore_batch(b, found.values, batch), vectors};
 }
@@ -329,7 +337,8 @@ Values eigh(Emit& e) {
 // U, S and V where there is nothing to decompose.
 SingularValues of_nothing(Builder& b, Value a, bool full) {
   const int64_t batch = a.dim(0), rows = a.dim(1), columns = a.dim(2), count = std::min(rows, columns);
-  return {identity(b, a.dtype(), batch, rows, full ? rows : count), zeros(b, Type{a.dtype(), {batch, count}}),
+  return {identity(b, a.dtype(), batch, rows, full ? rows : count),
+          zeros(b, Type{stablehlo::real_dtype(a.dtype()), {batch, count}}),
           identity(b, a.dtype(), batch, columns, full ? columns : count)};
 }
 
@@ -344,7 +353,7 @@ Values svd(Emit& e) {
                                                         : singular_values(b, flat, full && with_vectors);
   Value s = restore_batch(b, found.s, batch), none = nothing(e, a.dtype());
   if (!with_vectors) return {none, s, none};
-  return {restore_batch(b, found.u, batch), s, restore_batch(b, transposed(b, found.v), batch)};
+  return {restore_batch(b, found.u, batch), s, restore_batch(b, adjoint(b, found.v), batch)};
 }
 
 // ---- the exponential ----
@@ -393,7 +402,7 @@ Value exponential(Builder& b, Value a) {
   // Nothing is gained by halving what is not finite.
   halvings = b.select(b.is_finite(halvings), halvings, number_like(b, 0, halvings));
   Value factor = b.power(number_like(b, 0.5, halvings), halvings);
-  Value made = pade(b, b.multiply(a, b.broadcast_in_dim(factor, a.dims(), {0})));
+  Value made = pade(b, b.multiply(a, to(b, b.broadcast_in_dim(factor, a.dims(), {0}), a.dtype())));
   Value count = b.convert(halvings, DType::kS32), largest = b.reduce_max(count, {0});
   const Type number{DType::kS32, {}};
   return b.while_(
@@ -410,8 +419,9 @@ Value exponential(Builder& b, Value a) {
 Values matrix_exp(Emit& e) {
   Builder& b = e.b;
   Value x = e.tensor("self");
-  e.check(x.rank() >= 2 && rows_of(x) == columns_of(x) && stablehlo::is_float(x.dtype()),
-          base::str("expected square matrices of floats, found ", in_words(x)));
+  e.check(x.rank() >= 2 && rows_of(x) == columns_of(x) &&
+              (stablehlo::is_float(x.dtype()) || stablehlo::is_complex(x.dtype())),
+          base::str("expected square matrices of floats or complex numbers, found ", in_words(x)));
   if (x.type().numel() == 0) return {x};
   Value flat = collapse_batch(b, to(b, x, compute_type(x.dtype())));
   return {to(b, restore_batch(b, exponential(b, flat), batch_dims(x)), x.dtype())};

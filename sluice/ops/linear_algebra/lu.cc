@@ -1,5 +1,6 @@
 // LU with partial pivoting: within a block of columns one after the other, as LAPACK's getf2. The pivot is
-// the first of the largest elements, and a column of zeros is left as it is.
+// the first of the largest elements, and a column of zeros is left as it is. The size of a complex number is
+// |re| + |im| here, as in LAPACK's izamax.
 #include <algorithm>
 
 #include "sluice/ops/indexing/indexing.h"
@@ -12,11 +13,16 @@ namespace {
 constexpr int64_t kBlock = 64;
 const Type kNumber{DType::kS32, {}};
 
+Value size_of(Builder& b, Value x) {
+  if (!stablehlo::is_complex(x.dtype())) return b.abs(x);
+  return b.add(b.abs(b.real(x)), b.abs(b.imaginary(x)));
+}
+
 // The row of the first of the largest elements of a column [batch, rows, 1] from row k on: s32 [batch, 1, 1].
 // Row k where all are NaN.
 Value pivot_row(Builder& b, Value column, Value k) {
-  Value rows = row_numbers(b, column);
-  Value size = b.select(compare_with(b, rows, k, Compare::kGe), b.abs(column), number_like(b, -1, column));
+  Value rows = row_numbers(b, column), size = size_of(b, column);
+  size = b.select(compare_with(b, rows, k, Compare::kGe), size, number_like(b, -1, size));
   const Dims one = {column.dim(0), 1, 1};
   Value largest = b.broadcast(b.reshape(b.reduce_max(size, {1}), one), column.dims());
   Value none = b.splat(column.dim(1), rows.type());

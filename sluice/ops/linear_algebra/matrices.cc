@@ -56,6 +56,10 @@ Value lower_triangle(Builder& b, Value x, bool unit) {
 
 Value transposed(Builder& b, Value x) { return b.transpose(x, {0, 2, 1}); }
 
+Value conjugated(Builder& b, Value x) { return stablehlo::is_complex(x.dtype()) ? b.conjugate(x) : x; }
+Value adjoint(Builder& b, Value x) { return conjugated(b, transposed(b, x)); }
+Value real_part(Builder& b, Value x) { return stablehlo::is_complex(x.dtype()) ? b.real(x) : x; }
+
 Value identity(Builder& b, DType dtype, int64_t batch, int64_t rows, int64_t columns) {
   const Dims dims = {batch, rows, columns};
   return to(b, b.compare(positions(b, dims, 1), positions(b, dims, 2), Compare::kEq), dtype);

@@ -1,5 +1,5 @@
-// Factorizations of batches of matrices [batch, rows, columns], f32 or f64, as loops of StableHLO that every
-// compiler takes: what the rows of linear_algebra.cc are made of.
+// Factorizations of batches of matrices [batch, rows, columns], f32, f64 or complex, as loops of StableHLO
+// that every compiler takes: what the rows of linear_algebra.cc are made of.
 //
 // Pivots and signs are LAPACK's, so that values agree with LibTorch's.
 #pragma once
@@ -42,6 +42,10 @@ Value row(Builder& b, Value x, Value k);
 Value upper_triangle(Builder& b, Value x);
 Value lower_triangle(Builder& b, Value x, bool unit = false);
 Value transposed(Builder& b, Value x);
+// For complex numbers: the conjugate, the conjugate transpose and the real part. Real numbers are their own.
+Value conjugated(Builder& b, Value x);
+Value adjoint(Builder& b, Value x);
+Value real_part(Builder& b, Value x);
 Value identity(Builder& b, DType dtype, int64_t batch, int64_t rows, int64_t columns);
 // The diagonal, [batch, min(rows, columns)].
 Value diagonal(Builder& b, Value x);
@@ -58,26 +62,27 @@ struct LuFactors {
 LuFactors lu_factor(Builder& b, Value a);
 // The order (s32 [batch, rows]) that the interchanges bring 0, 1 … into, or the one that undoes them.
 Value row_order(Builder& b, Value pivots, int64_t rows, bool undo);
-// X with A X = x, or Aᵀ X = x if `transpose`.
+// X with A X = x, or Aᵀ X = x if `transpose` (not Aᴴ, for complex numbers either).
 Value lu_solve(Builder& b, Value lu, Value pivots, Value x, bool transpose);
 
 // Householder's QR: R on and above the diagonal of `a`, below it the reflectors' vectors, whose first element
-// is 1; reflector k is I - tau[k] v vᵀ.
+// is 1; reflector k is I - tau[k] v vᴴ, and R = … Hᴴ₁ Hᴴ₀ A, so that Q = H₀ H₁ ….
 struct QrFactors {
   Value a, tau;
 };
 QrFactors qr_factor(Builder& b, Value a);
-// x multiplied from the left by all reflectors, the last one first, or the first one first if `ascending`.
-Value apply_reflectors(Builder& b, const QrFactors& factors, Value x, bool ascending);
+// Q x, or Qᴴ x if `adjoint`.
+Value apply_reflectors(Builder& b, const QrFactors& factors, Value x, bool adjoint);
 // Q's first `columns` columns.
 Value make_q(Builder& b, const QrFactors& factors, int64_t columns);
 
-// A symmetric matrix's eigenvalues, ascending, and eigenvectors (in columns).
+// The eigenvalues of a symmetric or Hermitian matrix, ascending and real, and its eigenvectors (in columns).
 struct Eigen {
   Value values, vectors;
 };
-Eigen eigen_of_symmetric(Builder& b, Value a);
-// a = U diag(S) Vᵀ with S descending. U and V are square if `full`, else have min(rows, columns) columns.
+Eigen eigen_of_hermitian(Builder& b, Value a);
+// a = U diag(S) Vᴴ with S descending and real. U and V are square if `full`, else have min(rows, columns)
+// columns.
 struct SingularValues {
   Value u, s, v;
 };
