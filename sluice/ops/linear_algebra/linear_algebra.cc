@@ -70,6 +70,13 @@ void check_fits(Emit& e, Value a, Value x, bool left) {
                     " on the right side as the matrices have (", rows_of(a), "), found ", in_words(x)));
 }
 
+// The diagonal of a Hermitian matrix is real, whatever stands there: LAPACK reads its real parts.
+Value with_real_diagonal(Builder& b, Value x) {
+  if (!stablehlo::is_complex(x.dtype())) return x;
+  Value on = b.compare(row_numbers(b, x), column_numbers(b, x), Compare::kEq);
+  return b.select(on, to(b, b.real(x), x.dtype()), x);
+}
+
 // ---- Cholesky ----
 
 // The number of the first leading minor that is not positive, [batch]; a's lower triangle is read.
@@ -96,7 +103,7 @@ Values cholesky_ex(Emit& e) {
   const bool upper = e.boolean("upper");
   const Dims batch = batch_dims(a);
   if (a.type().numel() == 0) return {a, zeros(b, Type{DType::kS32, batch})};
-  Value flat = collapse_batch(b, a);
+  Value flat = with_real_diagonal(b, collapse_batch(b, a));
   if (upper) flat = adjoint(b, flat);
   Value factor = lower_triangle(b, b.cholesky(flat, true));
   Value bad = b.reduce_or(is_nan(b, factor), {0, 1, 2});
@@ -323,13 +330,9 @@ Values eigh(Emit& e) {
   if (a.type().numel() == 0)
     return {zeros(b, Type{stablehlo::real_dtype(a.dtype()), with(batch, {rows_of(a)})}),
             with_vectors ? a : vectors};
-  Value flat = collapse_batch(b, a), other = adjoint(b, flat);
-  Value rows = row_numbers(b, flat), columns = column_numbers(b, flat);
-  Value whole = b.select(b.compare(rows, columns, lower ? Compare::kGe : Compare::kLe), flat, other);
-  // The diagonal of a Hermitian matrix is real, whatever stands there.
-  if (stablehlo::is_complex(a.dtype()))
-    whole = b.select(b.compare(rows, columns, Compare::kEq), to(b, b.real(flat), a.dtype()), whole);
-  const Eigen found = eigen_of_hermitian(b, whole);
+  Value flat = with_real_diagonal(b, collapse_batch(b, a));
+  Value read = b.compare(row_numbers(b, flat), column_numbers(b, flat), lower ? Compare::kGe : Compare::kLe);
+  const Eigen found = eigen_of_hermitian(b, b.select(read, flat, adjoint(b, flat)));
   if (with_vectors) vectors = restore_batch(b, found.vectors, batch);
   return {restore_batch(b, found.values, batch), vectors};
 }
