@@ -25,12 +25,12 @@ def test_links_become_links_between_pages():
     def page(path, text):
         return site_hooks.rewritten(path, text)
 
-    assert page("docs/tour.md", "[a](../sluice/base/error.h) [b](run.md#x)") == "[a](source/sluice/base/error.h.md) [b](run.md#x)"
-    assert page("README.md", "[a](docs/run.md) [b](sluice) [c](#train)") == "[a](run.md) [b](source/sluice/index.md) [c](#train)"
-    assert page("docs/tour.md", "[a](../README.md) [b](../tests/fuzz/README.md)") == "[a](index.md) [b](source/tests/fuzz/README.md)"
+    assert page("docs/where.md", "[a](../sluice/base/error.h) [b](run.md#x)") == "[a](source/sluice/base/error.h.md) [b](run.md#x)"
+    assert page("README.md", "[a](docs/run.md) [b](sluice) [c](#train)") == "[a](run.md) [b](source/sluice/README.md) [c](#train)"
+    assert page("docs/where.md", "[a](../README.md) [b](../tests/fuzz/README.md)") == "[a](index.md) [b](source/tests/fuzz/README.md)"
     assert page("tests/fuzz", "[a](png.cc) [b](../../docs/run.md)") == "[a](png.cc.md) [b](../../../run.md)"
     code = "```cpp\n[](run.md)\n```\n`[x](run.md)` [`y`](../sluice/base/error.h)"
-    assert page("docs/tour.md", code) == code.replace("../sluice/base/error.h", "source/sluice/base/error.h.md")
+    assert page("docs/where.md", code) == code.replace("../sluice/base/error.h", "source/sluice/base/error.h.md")
 
 
 def test_every_link_of_the_docs_finds_a_page():
