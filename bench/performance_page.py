@@ -1,8 +1,12 @@
-"""performance_page.py [--check]: the tables of docs/performance.md, from bench/results.
+"""performance_page.py [--check]: the pages of what was measured, from bench/results.
 
-Writes what stands between the page's two marks; --check only says whether it is what would be written.
+bench/results/README.md has every row, and how each bench is run. docs/performance.md has, between its two marks, one table
+for each machine: the newest figure of each bench, and the ratios of all its cases. --check only says whether the pages are
+what would be written.
 """
 
+import re
+import statistics
 import sys
 from pathlib import Path
 
@@ -10,8 +14,18 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import results  # noqa: E402
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/performance.md"
+ALL_ROWS = results.FOLDER / "README.md"
 BEGIN, END = "<!-- begin: bench/performance_page.py -->\n", "<!-- end -->\n"
-COLUMNS = ("what", "Sluice", "beside it", "times as fast", "remarks")
+COLUMNS = ("what", "Sluice", "compared with", "times as fast", "remarks")
+SUMMARY = ("what", "case", "Sluice", "compared with", "times as fast", "measured")
+MAX_WORDS = 2500
+HEAD = """# What was measured
+
+Every row that `bench/record.py` has recorded, one table for each machine. [performance_page.py](../performance_page.py)
+writes this page from the JSON files next to it. [docs/performance.md](../../docs/performance.md) has the newest figure of
+each bench, and says how to read a ratio. After ≈ a ratio is the quotient of two medians. Date and commit are in the
+heading of a group, and in the remarks of a row with others.
+"""
 
 
 def number(value):
@@ -22,32 +36,67 @@ def number(value):
     return value
 
 
+def short_ratio(ratio):
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:g}"
+
+
+def rounded(ratio):
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.3g}"
+
+
 def ratio_text(row):
     ratio, is_quotient = results.ratio_of(row)
     if ratio is None:
         return ""
     if isinstance(ratio, str):
         return ratio
-    text = ", ".join(f"{one:.2f}" for one in ratio) if isinstance(ratio, list) else (
-        f"{ratio:.2f}" if ratio < 10 else f"{ratio:g}")
+    text = ", ".join(f"{one:.2f}" for one in ratio) if isinstance(ratio, list) else short_ratio(ratio)
     return f"≈ {text}" if is_quotient else text
+
+
+def ratios_of(row):
+    """All ratios of a row as numbers."""
+    ratio, _ = results.ratio_of(row)
+    if isinstance(ratio, str):
+        return [float(one) for one in re.findall(r"\d+(?:\.\d+)?", ratio)]
+    return [] if ratio is None else ratio if isinstance(ratio, list) else [ratio]
+
+
+def ratios_text(shown, rows):
+    """The ratio of the row that is shown; where there are others, the median of all ratios, the lowest and the highest."""
+    ratios = [ratio for row in rows for ratio in ratios_of(row)]
+    if len(rows) == 1 or not ratios:
+        return "; ".join(filter(None, [ratio_text(shown), f"{len(rows)} cases" if len(rows) > 1 else ""]))
+    return (f"{ratio_text(shown)}; {len(rows)} cases: {rounded(statistics.median(ratios))} "
+            f"({rounded(min(ratios))} to {rounded(max(ratios))})")
 
 
 def measured(row):
     return f"{row['date']}, {row['commit']}"
 
 
+def sluice_text(row):
+    return "" if row["sluice"] is None else f"{number(row['sluice'])} {row['unit']}"
+
+
+def peers_text(row, between=" "):
+    return "; ".join(name if value is None else f"{name}{between}{number(value)}" for name, value in row["peers"].items())
+
+
 def table_row(row, when):
-    """The row's cells; `when` is what its group's heading says of date and commit."""
-    unit = "" if row["sluice"] is None else f"{number(row['sluice'])} {row['unit']}"
-    peers = "; ".join(name if value is None else f"{name} {number(value)}" for name, value in row["peers"].items())
+    """The row's cells; `when` is the date and commit in its group's heading."""
     remarks = [row.get("note", ""), f"{row['rounds']} rounds" if "rounds" in row else "",
                "" if measured(row) == when else measured(row)]
-    return row["what"], unit, peers, ratio_text(row), "; ".join(filter(None, remarks))
+    return row["what"], sluice_text(row), peers_text(row), ratio_text(row), "; ".join(filter(None, remarks))
+
+
+def head_of(columns):
+    return ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
 
 
 def table(rows, benches):
-    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + " --- |" * len(COLUMNS)]
+    """Every row, in groups."""
+    lines = head_of(COLUMNS)
     for key, bench in benches.items():
         of_bench = [row for row in rows if row["bench"] == key]
         if of_bench:
@@ -55,6 +104,29 @@ def table(rows, benches):
             when = max(dates, key=dates.count)
             lines.append(f"| **{bench['title']}** ({when}) |" + " |" * (len(COLUMNS) - 1))
             lines += ["| " + " | ".join(table_row(row, when)) + " |" for row in of_bench]
+    return "\n".join(lines)
+
+
+def newest(rows):
+    """The first row with the latest date."""
+    latest = max(row["date"] for row in rows)
+    return next(row for row in rows if row["date"] == latest)
+
+
+def summary_row(title, row, ratios):
+    return "| " + " | ".join((title, row["what"], sluice_text(row), peers_text(row, ": "), ratios, row["date"])) + " |"
+
+
+def summary(rows, benches):
+    """The newest figure of each bench; every case of the benches that benches.json gives "all_rows"."""
+    lines = head_of(SUMMARY)
+    for key, bench in benches.items():
+        of_bench = [row for row in rows if row["bench"] == key]
+        if of_bench and bench.get("all_rows"):
+            lines += [summary_row(f"**{bench['title']}**" if i == 0 else "", row, ratio_text(row)) for i, row in enumerate(of_bench)]
+        elif of_bench:
+            shown = newest(of_bench)
+            lines.append(summary_row(f"**{bench['title']}**", shown, ratios_text(shown, of_bench)))
     return "\n".join(lines)
 
 
@@ -66,27 +138,38 @@ def commands(benches):
     return "\n".join(lines)
 
 
+def tables(benches, make):
+    return "".join(f"## {machine['machine']}\n\n{machine['about']}\n\n{make(machine['rows'], benches)}\n\n"
+                   for machine in results.machines().values())
+
+
 def page(text):
-    """The page with fresh tables between its marks."""
+    """docs/performance.md with fresh tables between its marks."""
     before, found, rest = text.partition(BEGIN)
     _, found_end, after = rest.partition(END)
     if not found or not found_end:
         sys.exit(f"{PAGE}: expected the lines {BEGIN.strip()} and {END.strip()}; put them where the tables belong")
-    benches, parts = results.benches(), []
-    for machine in results.machines().values():
-        parts.append(f"## {machine['machine']}\n\n{machine['about']}\n\n{table(machine['rows'], benches)}\n\n")
-    return before + BEGIN + "\n" + "".join(parts) + commands(benches) + "\n\n" + END + after
+    return before + BEGIN + "\n" + tables(results.benches(), summary) + END + after
+
+
+def all_rows():
+    """bench/results/README.md."""
+    benches = results.benches()
+    return f"{HEAD}\n{tables(benches, table)}{commands(benches)}\n"
 
 
 def main(only_check):
-    text = PAGE.read_text()
-    wanted = page(text)
+    wanted = {PAGE: page(PAGE.read_text()), ALL_ROWS: all_rows()}
+    for path, text in wanted.items():
+        if not only_check:
+            path.write_text(text)
+        elif not path.is_file() or path.read_text() != text:
+            sys.exit(f"{path} is not what bench/results says: run python3 bench/performance_page.py")
+    words = len(wanted[PAGE].split())
+    if only_check and words >= MAX_WORDS:
+        sys.exit(f"{PAGE} has {words} words: expected fewer than {MAX_WORDS}; shorten its text, or take \"all_rows\" from a bench")
     if only_check:
-        if text != wanted:
-            sys.exit("docs/performance.md is not what bench/results says: run python3 bench/performance_page.py")
-        print(f"docs/performance.md has the rows of {len(results.machines())} machines")
-        return
-    PAGE.write_text(wanted)
+        print(f"docs/performance.md and bench/results/README.md have the rows of {len(results.machines())} machines")
 
 
 if __name__ == "__main__":

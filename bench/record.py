@@ -1,4 +1,5 @@
-"""record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md.
+"""record.py MACHINE FILE.json…: adds what a bench printed to bench/results/MACHINE.json, and writes docs/performance.md and
+bench/results/README.md.
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
 bench_bucket_read, bench_layers, bench_spans, webdataset_read.py compare, two_cores.py, webdataset_decode.py,

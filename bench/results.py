@@ -4,7 +4,8 @@ A machine's file has its name, a line about it, its place on the page and rows. 
 "what" was measured, "unit", "sluice" and "peers" (names with their values; a value is a number, some numbers of one kind
 of measurement each, or null where only the ratio is known), "date" and "commit" (that of the tree that was measured, or
 of the change that first wrote the figure down); it may have "ratio" (the median over the rounds of how many times as
-fast as the best peer Sluice was), "rounds" and a "note".
+fast as the best peer Sluice was), "rounds" and a "note". A bench with "all_rows" has every case on docs/performance.md,
+the others only the newest one.
 """
 
 import json

@@ -97,6 +97,22 @@ def test_quotients_of_medians_are_marked():
     assert performance_page.ratio_text(row) == "≈ 2.00" and performance_page.ratio_text({**row, "ratio": 2.1}) == "2.10"
 
 
+def test_the_page_has_the_newest_case_and_the_ratios_of_all():
+    def row(what, ratio, date):
+        return {"bench": "operations", "what": what, "unit": "ms", "sluice": 2.0, "peers": {"eager": 3.0}, "ratio": ratio,
+                "date": date, "commit": "aaaaaaa"}
+
+    benches = {"operations": {"title": "Operations"}, "step": {"title": "Steps", "all_rows": True}}
+    rows = [row("old", 4.0, "2026-01-01"), row("new", 1.5, "2026-01-02"), row("slow", 0.8, "2026-01-01")]
+    cells = performance_page.summary(rows, benches).splitlines()[2:]
+    assert cells == ["| **Operations** | new | 2.0 ms | eager: 3.0 | 1.50; 3 cases: 1.50 (0.80 to 4.00) | 2026-01-02 |"], cells
+    steps = performance_page.summary([{**one, "bench": "step"} for one in rows], benches).splitlines()[2:]
+    assert len(steps) == 3 and steps[0].startswith("| **Steps** | old ") and "4.00 | 2026-01-01" in steps[0], steps
+    assert performance_page.ratios_of({"ratio": "1.27 forward, 1.46 grad_w"}) == [1.27, 1.46]
+    assert performance_page.ratios_text({**row("a", 0, ""), "ratio": None, "peers": {}}, [row("b", "", "")] * 2) == "2 cases"
+    assert performance_page.table(rows, benches).count("\n") == 5, "a heading, a group's heading and all three rows"
+
+
 if __name__ == "__main__":
     tests = [test for name, test in list(globals().items()) if name.startswith("test_")]
     for test in tests:
