@@ -92,7 +92,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Data", "--max-sample", &o.max_sample, "MiB", "Memory that one sample's members and decoding may claim", {1, kMaxSize}},
       {"Data", "--max-buffered", &o.max_buffered, "GiB", "Memory that undecoded samples in shuffle buffers and batches, and unpackers may hold", {1, kMaxSize}},
       {"Data", "--max-pixels", &o.max_pixels, "millions", "Pixels of an image at most", {1, kMaxSize}},
-      {"Data", "--exif-rotation", &o.exif_rotation, "", "Rotate images as the camera was held (JPEG, PNG, WebP); off: as they are stored"},
+      {"Data", "--exif-rotation", &o.exif_rotation, "", "Rotate images as the camera was held (JPEG, PNG, WebP, TIFF, AVIF); off: as they are stored"},
       {"Data", "--resize", &o.resize, "pixels", "Shorter side after resizing, 0: as it is"},
       {"Data", "--crop", &o.crop, "pixels", "Random crop in training, centre crop in the test, 0: none"},
       {"Data", "--crop-padding", &o.crop_padding, "pixels", "Border of zeros before the random crop"},

@@ -117,7 +117,8 @@ class WebDataset : public Dataset {
   // `members`: extensions whose bytes `take` looks at, as "json;cls". It is called from several threads.
   WebDataset& filter(std::function<bool(const SampleView&)> take, const std::string& members = "");
 
-  // Images are rotated as Exif's orientation says (JPEG, PNG, WebP); without it they stay as they are stored.
+  // Images are rotated as the camera was held (orientation_of() in image.h); else they stay as they are
+  // stored.
   WebDataset& exif_rotation();
   // Augmentation of all images of a sample, in the order of the calls. Pixels are uint8 for these.
   WebDataset& resize(std::int64_t shorter_side);  // bilinear with antialiasing, as Pillow's; keeps the ratio

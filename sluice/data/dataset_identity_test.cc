@@ -133,6 +133,29 @@ TEST_F(IdentityTest, AShardOfAnotherSizeThanItsSumIsRefusedUnlessDamageIsSkipped
   EXPECT_GT(stream->statistics().bad, 0);
 }
 
+// A fresh run knows sizes.json alone: bytes are compared where a shard is read from its first to its last.
+TEST_F(IdentityTest, AFreshRunComparesTheShardsThatItReadsWhole) {
+  const std::string urls = shards(3, 8);
+  write_sums(3);
+  EXPECT_EQ(keys(all(*dataset(urls).open())).size(), 24u);
+  replace(1);
+  const std::string said = test::thrown([&] { all(*dataset(urls).open()); });
+  EXPECT_THAT(said, HasSubstr("s-1.tar has 20480 bytes with crc32c "));
+  EXPECT_THAT(said, HasSubstr(": sizes.json beside it says 20480 bytes with crc32c "));
+  EXPECT_THAT(said, HasSubstr("run 'sluice data index'"));
+  // In a shuffle whose ranges have a shard each, and when an epoch is opened without counting.
+  EXPECT_THAT(test::thrown([&] { all(*dataset(urls).shuffle(4).interleave(3).open(0)); }),
+              HasSubstr("s-1.tar has 20480 bytes with crc32c "));
+  // A member that nobody wants does not hide it.
+  EXPECT_THAT(test::thrown([&] { all(*WebDataset(urls).to_tuple("__key__").open()); }),
+              HasSubstr("s-1.tar has 20480 bytes with crc32c "));
+  // To a policy it is damage, of which no sample is lost.
+  EXPECT_EQ(keys(all(*dataset(urls).on_error(OnError::kSkip).open())).size(), 24u);
+  // What the index knows is what counts from then on.
+  write_sums(3);
+  EXPECT_EQ(keys(all(*dataset(urls).open())).size(), 24u);
+}
+
 // With --shard-size nothing is counted, but the shards are looked at.
 TEST_F(IdentityTest, ShardsOfAGivenSizeAreLookedAtToo) {
   const WebDataset data = dataset(shards(2, 8)).shuffle(10).interleave(2).shard_size(8);

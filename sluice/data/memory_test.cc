@@ -118,6 +118,28 @@ TEST_F(MemoryTest, StripsDoNotGrowWithoutBound) {
       HasSubstr("16640000 × 256 pixels are too many"));
 }
 
+// What a thread keeps for its next image is not counted by any limit.
+TEST_F(MemoryTest, WhatAThreadKeepsIsBounded) {
+  memory_limits().sample = std::uint64_t{1} << 30;
+  static_cast<void>(pixel_memory(0));  // what other tests have left
+  const auto gray = [](int side) {
+    return base::str("P5 ", side, " ", side, " 255 ",
+                     std::string(static_cast<std::size_t>(side) * static_cast<std::size_t>(side), 'x'));
+  };
+  EXPECT_EQ(error_of("pgm", gray(4000)), "no error");  // 48 MB of pixels
+  EXPECT_LE(pixel_memory(0).capacity(), kKeptBytes);
+  EXPECT_EQ(error_of("pgm", gray(100)), "no error");
+  EXPECT_GE(pixel_memory(0).capacity(), 100u * 100 * 3);
+}
+
+TEST_F(MemoryTest, WhatResizingAndOtherColoursTakeIsClaimed) {
+  const std::string text = "P6 300 300 255 " + std::string(270'000, 'x');
+  memory_limits().sample = 1'300'000;  // 540,000 bytes of members and pixels, and as much again when mirrored
+  EXPECT_EQ(error_of("ppm", text), "no error");
+  EXPECT_THAT(error_of("ppm", text, {{Transform::Kind::kResize, 400}}),
+              HasSubstr("a resized image of 840000"));
+}
+
 // A progressive file whose first scan comes again and again.
 TEST_F(MemoryTest, ScansOfAJpegAreCounted) {
   const std::string jpeg = test::base64(test::kJpegProgressive);

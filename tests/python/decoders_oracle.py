@@ -1,5 +1,5 @@
-"""decoders_oracle.py PRINT_SAMPLES: images of many formats against Pillow, sounds against soundfile, and Exif's orientation
-against ImageOps.exif_transpose. Run by a Python with webdataset, Pillow and soundfile."""
+"""decoders_oracle.py PRINT_SAMPLES: images of many formats against Pillow, sounds against soundfile, and the
+orientation that Exif, XMP or the format says against ImageOps.exif_transpose. Run by a Python with webdataset, Pillow and soundfile."""
 
 import binascii
 import io
@@ -14,7 +14,7 @@ try:
     import numpy
     import soundfile
     import webdataset
-    from PIL import Image, ImageOps
+    from PIL import Image, ImageOps, PngImagePlugin
 except ImportError:
     print("skipped: the Python packages webdataset, pillow and soundfile are not all there (scripts/setup installs them)")
     sys.exit(77)
@@ -143,21 +143,58 @@ def compare_images(program, folder):
                 same(numpy.asarray(Image.open(io.BytesIO(file)).convert(mode)), one, extension, name, spec)
 
 
-def compare_orientation(program, folder):
-    for extension, form, options in (("jpg", "JPEG", {"quality": 90}), ("png", "PNG", {}), ("webp", "WEBP", {"lossless": True})):
-        files = []
-        for orientation in range(0, 10):
+def packet(orientation, element):
+    tag = f"<tiff:Orientation>{orientation}</tiff:Orientation>" if element else ""
+    attribute = "" if element else f' tiff:Orientation="{orientation}"'
+    return (f'<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:Description rdf:about=""{attribute}>{tag}</rdf:Description>'
+            "</x:xmpmeta>").encode()
+
+
+def oriented(form, options):
+    """(name, the image as it is stored, the file) by Exif, by XMP, by both, which then differ, and by neither."""
+    def one(name, exif_of=None, xmp_of=None):
+        image, more = noise(height=11, width=17), dict(options)
+        if exif_of is not None:
             exif = Image.Exif()
             exif[0x10F] = "a maker"
-            exif[0x112] = orientation
-            files.append((orientation, saved(noise(height=11, width=17), form, exif=exif, **options)))
-        files.append(("none", saved(noise(), form, **options)))
+            exif[0x112] = exif_of
+            more["exif"] = exif
+        if xmp_of is not None and form == "PNG":
+            more["pnginfo"] = PngImagePlugin.PngInfo()
+            more["pnginfo"].add_itxt("XML:com.adobe.xmp", xmp_of.decode())
+        elif xmp_of is not None and form == "TIFF":
+            more["tiffinfo"] = {**more.get("tiffinfo", {}), 700: xmp_of}
+        elif xmp_of is not None:
+            more["xmp"] = xmp_of
+        return name, image, saved(image, form, **more)
+
+    # Pillow writes to an AVIF only what its boxes can say.
+    for orientation in range(1, 9) if form == "AVIF" else range(0, 10):
+        yield one(f"exif {orientation}", exif_of=orientation)
+        yield one(f"xmp {orientation}", xmp_of=packet(orientation, orientation % 2))
+    if form != "TIFF":  # Pillow writes the one or the other
+        yield one("both", exif_of=6, xmp_of=packet(3, True))
+    yield one("none")
+
+
+def compare_orientation(program, folder):
+    count = 0
+    for extension, form, options in (("jpg", "JPEG", {"quality": 90}), ("png", "PNG", {}), ("webp", "WEBP", {"lossless": True}),
+                                     ("tiff", "TIFF", {}), ("tiff", "TIFF", {"big_tiff": True}), ("avif", "AVIF", {"quality": 90})):
+        files = list(oriented(form, options))
         for steps in ("exif", "none"):
-            found = ours(program, folder, extension, files, "rgb8", steps)
-            for (orientation, file), one in zip(files, found):
+            found = ours(program, folder, extension, [(name, file) for name, _, file in files], "rgb8", steps)
+            for (name, stored, file), one in zip(files, found):
                 image = Image.open(io.BytesIO(file))
-                upright = ImageOps.exif_transpose(image) if steps == "exif" else image
-                same(numpy.asarray(upright.convert("RGB")), one, extension, orientation, steps)
+                if steps == "exif":
+                    image = ImageOps.exif_transpose(image)
+                elif form == "TIFF":  # which Pillow turns as it reads it
+                    image = stored
+                same(numpy.asarray(image.convert("RGB")), one, extension, options, name, steps)
+                count += 1
+            shapes = {tuple(one["shape"]) for one in found}
+            check(shapes == ({(11, 17, 3), (17, 11, 3)} if steps == "exif" else {(11, 17, 3)}), extension, steps, shapes)
+    print(f"{count} images with an orientation")
 
 
 def compare_sounds(program, folder):
@@ -178,11 +215,20 @@ def compare_sounds(program, folder):
             check(found["arrays"]["rate"]["crc32"] == binascii.crc32(numpy.int64(rate).tobytes()), extension, name, "rate")
 
 
+def sound(form):
+    def make():
+        out = io.BytesIO()
+        soundfile.write(out, random.uniform(-1, 1, (5000, 2)), 22050, format=form, subtype="PCM_16")
+        yield form, out.getvalue()
+    return make
+
+
 def compare_damage(program, folder):
-    """What is cut off is an error of the sample, never pixels."""
-    for extension, make in (("gif", gifs), ("bmp", bmps), ("tiff", tiffs), ("webp", webps), ("avif", avifs)):
+    """What is cut off is an error of the sample, never pixels or frames."""
+    for extension, make in (("gif", gifs), ("bmp", bmps), ("tiff", tiffs), ("webp", webps), ("avif", avifs),
+                            ("flac", sound("FLAC")), ("wav", sound("WAV")), ("wav", sound("RF64"))):
         _, file = next(iter(make()))
-        for size in (len(file) // 2, len(file) * 9 // 10):
+        for size in (len(file) // 2, len(file) * 9 // 10, len(file) - (1 if extension == "wav" else len(file) // 10)):
             shard = os.path.join(folder, "cut.tar")
             with webdataset.TarWriter(shard, encoder=False) as out:
                 out.write({"__key__": "a", extension: file[:size]})

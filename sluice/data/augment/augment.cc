@@ -20,7 +20,7 @@ base::Result<Pixels> resize_shorter(const Pixels& pixels, std::int64_t size) {
   const std::int64_t height = std::max<std::int64_t>(1, pixels.height * size / shorter),
                      width = std::max<std::int64_t>(1, pixels.width * size / shorter);
   SLUICE_OK(check_pixels(width, height));
-  SLUICE_OK(claim_memory(static_cast<std::uint64_t>(height * width * pixels.channels), "a resized image"));
+  SLUICE_OK(claim_resized(pixels, height, width));
   return resize_bilinear(pixels, height, width);
 }
 
@@ -56,10 +56,12 @@ base::Result<Pixels> apply(Pixels pixels, const Transform& transform, base::Rand
     case Transform::Kind::kRandomCrop:
       return random_crop(std::move(pixels), transform, random);
     case Transform::Kind::kRandomResizedCrop:
+      SLUICE_OK(claim_resized(pixels, size, size));
       return resize_region(pixels, random_resized_region(pixels.height, pixels.width, transform, random),
                            size, size);
     case Transform::Kind::kFlip:
       if ((random() >> 63) == 0) return pixels;
+      SLUICE_OK(claim_memory(pixels.bytes.size(), "a mirrored image"));
       return crop_pixels(pixels, 0, 0, pixels.height, pixels.width, true);
     case Transform::Kind::kColorJitter:
       jitter_colors(pixels, transform.jitter, random);

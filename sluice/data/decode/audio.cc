@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sluice/base/strings.h"
@@ -51,10 +52,42 @@ bool is_sound(std::string_view bytes) {
   return wave || base::starts_with(bytes, "fLaC");
 }
 
+std::uint64_t number(std::string_view bytes, std::size_t at, std::size_t size, bool big) {
+  std::uint64_t value = 0;
+  for (std::size_t i = 0; i < size; ++i)
+    value = value << 8 | static_cast<unsigned char>(bytes[big ? at + i : at + size - 1 - i]);
+  return value;
+}
+
+// libsndfile takes a WAV that was cut off for a shorter one: the chunk with its samples says how long it
+// should be. One that was written to a pipe does not.
+base::Status check_length(std::string_view bytes) {
+  constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
+  const bool big = base::starts_with(bytes, "RIFX"), wide = base::starts_with(bytes, "RF64");
+  std::optional<std::uint64_t> of_wide;
+  for (std::size_t at = 12; at + 8 <= bytes.size();) {
+    const std::string_view name = bytes.substr(at, 4);
+    std::uint64_t size = number(bytes, at + 4, 4, big);
+    const std::uint64_t there = bytes.size() - at - 8;
+    if (wide && name == "ds64" && there >= 16) of_wide = number(bytes, at + 16, 8, false);
+    if (name == "data") {
+      if (size == kUnknown && !of_wide) return {};
+      if (size == kUnknown) size = *of_wide;
+      if (size <= there) return {};
+      return base::fail(Code::kDataLoss, "not a sound WAV: it is cut off: its samples have ", size,
+                        " bytes, and ", there, " are there");
+    }
+    if (size > there) return {};  // which libsndfile looks at
+    at += 8 + size + size % 2;
+  }
+  return {};
+}
+
 }  // namespace
 
 base::Result<Sound> decode_sound(std::string_view bytes) {
   if (!is_sound(bytes)) return base::fail(Code::kDataLoss, "not a sound file: expected FLAC or WAV");
+  if (!base::starts_with(bytes, "fLaC")) SLUICE_OK(check_length(bytes));
   SoundMemory memory{bytes};
   SF_VIRTUAL_IO io{size_of_sound, seek_sound, read_sound, write_sound, tell_sound};
   SF_INFO info{};

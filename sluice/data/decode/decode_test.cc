@@ -68,6 +68,30 @@ TEST(Decode, PackedFormats) {
     EXPECT_THAT(error_of(extension, "x"), HasSubstr("only Python reads this format"));
 }
 
+std::string little_endian(std::uint32_t value) {
+  return {static_cast<char>(value), static_cast<char>(value >> 8), static_cast<char>(value >> 16),
+          static_cast<char>(value >> 24)};
+}
+
+// 16 bits, one channel, 8000 frames a second. `said`: how many bytes of samples the file says that it has.
+std::string wav(const std::string& samples, std::uint32_t said) {
+  const std::string format("\1\0\1\0\x40\x1f\0\0\x80\x3e\0\0\2\0\x10\0", 16);
+  const std::string rest = "WAVEfmt " + little_endian(16) + format + "data" + little_endian(said) + samples;
+  return "RIFF" + little_endian(static_cast<std::uint32_t>(rest.size())) + rest;
+}
+
+// libsndfile would read the frames that are there, and say nothing.
+TEST(Decode, AWavThatIsCutOffIsAnError) {
+  const std::string samples(200, '\x11'), whole = wav(samples, 200);
+  EXPECT_EQ(std::get<Arrays>(*decoded("wav", whole)).at("samples").describe(), "float32 [1, 100]");
+  for (std::size_t lost = 1; lost <= 200; ++lost)
+    EXPECT_THAT(error_of("wav", whole.substr(0, whole.size() - lost)),
+                HasSubstr(base::str("its samples have 200 bytes, and ", 200 - lost, " are there")));
+  // A program that wrote to a pipe did not know how many there would be.
+  EXPECT_EQ(std::get<Arrays>(*decoded("wav", wav(samples, 0xFFFFFFFF))).at("samples").describe(),
+            "float32 [1, 100]");
+}
+
 TEST(Decode, TheUsersDecoders) {
   DecodePlan plan;
   plan.spec = ImageSpec{};

@@ -17,9 +17,9 @@ tl::unexpected<Error> unsound_avif(avifResult result) {
 using Decoder = std::unique_ptr<avifDecoder, decltype(&avifDecoderDestroy)>;
 
 // With the header read, of an image of at most so many pixels.
-avifResult parse(avifDecoder& decoder, std::string_view bytes, std::int64_t pixels) {
+avifResult parse(avifDecoder& decoder, std::string_view bytes, std::int64_t pixels, bool metadata = false) {
   decoder.maxThreads = 1;
-  decoder.ignoreExif = decoder.ignoreXMP = AVIF_TRUE;
+  decoder.ignoreExif = decoder.ignoreXMP = metadata ? AVIF_FALSE : AVIF_TRUE;
   decoder.imageSizeLimit =
       static_cast<std::uint32_t>(std::min<std::int64_t>(pixels, AVIF_DEFAULT_IMAGE_SIZE_LIMIT));
   decoder.imageCountLimit = 0;
@@ -44,7 +44,44 @@ void drop_alpha(Pixels& pixels) {
   pixels.channels = 3;
 }
 
+std::string text_of(const avifRWData& data) {
+  return data.size == 0 ? std::string() : std::string(reinterpret_cast<const char*>(data.data), data.size);
+}
+
+// The box imir: 0 exchanges top and bottom, 1 left and right. libavif has renamed its field.
+template <typename Mirror>
+auto mirror_of(const Mirror& imir, int) -> decltype(static_cast<int>(imir.axis)) {
+  return imir.axis;
+}
+template <typename Mirror>
+auto mirror_of(const Mirror& imir, long) -> decltype(static_cast<int>(imir.mode)) {
+  return imir.mode;
+}
+
+// First the image is rotated by so many quarters, counterclockwise, then mirrored.
+int orientation_of(const avifImage& image) {
+  const int quarters = (image.transformFlags & AVIF_TRANSFORM_IROT) != 0 ? image.irot.angle & 3 : 0;
+  constexpr int kRotated[] = {1, 8, 3, 6}, kTopBottom[] = {4, 5, 2, 7}, kLeftRight[] = {2, 7, 4, 5};
+  if ((image.transformFlags & AVIF_TRANSFORM_IMIR) == 0) return kRotated[quarters];
+  return mirror_of(image.imir, 0) == 0 ? kTopBottom[quarters] : kLeftRight[quarters];
+}
+
 }  // namespace
+
+AvifMetadata metadata_of_avif(std::string_view bytes) {
+  // libavif 0.11 takes the image's rotation from its Exif when it reads that, so the boxes are read without
+  // it.
+  AvifMetadata found;
+  for (const bool metadata : {false, true}) {
+    const Decoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
+    if (!decoder || parse(*decoder, bytes, memory_limits().pixels, metadata) != AVIF_RESULT_OK) break;
+    const avifImage& image = *decoder->image;
+    if (!metadata) found.orientation = orientation_of(image);
+    if (metadata) found.exif = text_of(image.exif);
+    if (metadata) found.xmp = text_of(image.xmp);
+  }
+  return found;
+}
 
 bool is_avif(std::string_view bytes) {
   const avifROData data{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};

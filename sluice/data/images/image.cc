@@ -5,6 +5,7 @@
 
 #include "sluice/base/sha256.h"
 #include "sluice/base/strings.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -30,10 +31,18 @@ std::vector<std::uint8_t> pixel_memory(std::size_t bytes) {
 }
 
 void keep_pixel_memory(std::vector<std::uint8_t> memory) {
+  if (memory.capacity() > kKeptBytes) return;
   if (memory.capacity() > kept_memory().capacity()) kept_memory() = std::move(memory);
 }
 
 bool is_jpeg(std::string_view bytes) { return base::starts_with(bytes, "\xff\xd8"); }
+
+// Both byte orders, and BigTIFF.
+bool is_tiff(std::string_view bytes) {
+  const std::string_view four = bytes.substr(0, 4);
+  return four == std::string_view("II*\0", 4) || four == std::string_view("MM\0*", 4) ||
+         four == std::string_view("II+\0", 4) || four == std::string_view("MM\0+", 4);
+}
 
 base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model) {
   if (bytes.empty()) return base::fail(Code::kDataLoss, "not an image: the member is empty");
@@ -46,21 +55,20 @@ base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model) {
   if (base::starts_with(bytes, "GIF87a") || base::starts_with(bytes, "GIF89a"))
     return decode_gif(bytes, model);
   if (base::starts_with(bytes, "BM")) return decode_bmp(bytes, model);
-  const std::string_view four = bytes.substr(0, 4);
-  if (four == std::string_view("II*\0", 4) || four == std::string_view("MM\0*", 4) ||
-      four == std::string_view("II+\0", 4) || four == std::string_view("MM\0+", 4))
-    return decode_tiff(bytes, model);
+  if (is_tiff(bytes)) return decode_tiff(bytes, model);
   if (is_avif(bytes)) return decode_avif(bytes, model);
   return base::fail(Code::kDataLoss,
                     "not an image: expected JPEG, PNG, WebP, PNM, GIF, BMP, TIFF or AVIF, found ",
                     bytes.size(), " bytes that begin with ", first_bytes(bytes));
 }
 
-Pixels convert_rgb(Pixels rgb, ColorModel model) {
+base::Result<Pixels> convert_rgb(Pixels rgb, ColorModel model) {
   if (model == ColorModel::kRgb) return rgb;
   const std::size_t count = static_cast<std::size_t>(rgb.height * rgb.width);
   Pixels result{rgb.height, rgb.width, static_cast<std::int64_t>(model), {}};
-  result.bytes.resize(count * static_cast<std::size_t>(result.channels));
+  const std::size_t bytes = count * static_cast<std::size_t>(result.channels);
+  SLUICE_OK(claim_memory(bytes, "the pixels of an image in another colour model"));
+  result.bytes.resize(bytes);
   const std::uint8_t* in = rgb.bytes.data();
   std::uint8_t* out = result.bytes.data();
   for (std::size_t i = 0; i < count; ++i, in += 3) {

@@ -18,12 +18,29 @@ struct Pixels {
   std::vector<std::uint8_t> bytes;
 };
 
+// What a thread may keep of one buffer from image to image: memory.h does not count it.
+constexpr std::size_t kKeptBytes = 16 << 20;
+
 // Memory for pixels, whatever it holds, and the way back for what is needed no longer: each thread keeps the
-// largest it was given and hands it out again. It is in that core's cache then. A decoder that writes to
-// memory which another core had last waits for each line: libjpeg-turbo's small images take half as long
-// again.
+// largest it was given, up to kKeptBytes, and hands it out again. It is in that core's cache then. A decoder
+// that writes to memory which another core had last waits for each line: libjpeg-turbo's small images take
+// half as long again.
 std::vector<std::uint8_t> pixel_memory(std::size_t bytes);
 void keep_pixel_memory(std::vector<std::uint8_t> memory);
+
+// Frees a buffer that its thread keeps, at the end of its use, if it has become larger than that.
+class KeptBuffer {
+ public:
+  explicit KeptBuffer(std::vector<std::uint8_t>& buffer) : buffer_(buffer) {}
+  ~KeptBuffer() {
+    if (buffer_.capacity() > kKeptBytes) std::vector<std::uint8_t>().swap(buffer_);
+  }
+  KeptBuffer(const KeptBuffer&) = delete;
+  KeptBuffer& operator=(const KeptBuffer&) = delete;
+
+ private:
+  std::vector<std::uint8_t>& buffer_;
+};
 
 // Pixels somewhere in memory, rows `stride` bytes apart.
 struct PixelView {
@@ -71,8 +88,17 @@ base::Result<Pixels> decode_avif(std::string_view bytes, ColorModel model);  // 
 
 bool is_jpeg(std::string_view bytes);  // by its first bytes
 bool is_avif(std::string_view bytes);
+bool is_tiff(std::string_view bytes);
 
-// How the camera was held, 1 … 8 as Exif numbers it, of JPEG, PNG and WebP; 1 where the file does not say it.
+// What an AVIF says of how to show it. An empty one where it cannot be read.
+struct AvifMetadata {
+  int orientation = 1;  // of its boxes irot and imir, 1 … 8 as Exif numbers it
+  std::string exif, xmp;
+};
+AvifMetadata metadata_of_avif(std::string_view bytes);
+
+// How the camera was held, 1 … 8 as Exif numbers it, of JPEG, PNG, WebP, TIFF and AVIF: by Exif or the
+// format's own tags, else by XMP, as Pillow reads it. 1 where the file does not say it.
 int orientation_of(std::string_view bytes);
 // Rotated and mirrored so that it is upright, as Pillow's ImageOps.exif_transpose does it.
 Pixels upright(Pixels pixels, int orientation);
@@ -83,7 +109,7 @@ base::Result<Pixels> decode_image(std::string_view bytes, ColorModel model);
 // 8-bit grey (1), RGB (3) or RGBA (4) as a PNG file.
 base::Result<std::string> encode_png(const Pixels& pixels);
 
-// From RGB to another model.
-Pixels convert_rgb(Pixels rgb, ColorModel model);
+// From RGB to another model. kResourceExhausted where that has more bytes than a sample may have.
+base::Result<Pixels> convert_rgb(Pixels rgb, ColorModel model);
 
 }  // namespace sluice::data

@@ -304,6 +304,7 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
                                         std::int64_t height, std::int64_t width) {
   if (!jpeg_has_end(bytes)) {
     SLUICE_TRY(const Pixels all, decode_jpeg(bytes, model));
+    SLUICE_OK(claim_resized(all, height, width));
     return resize_region(all, choose(all.height, all.width), height, width);
   }
   JpegReader& reader = jpeg_reader();
@@ -314,10 +315,14 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
   work.width = width;
   if (!jpeg_read_region(reader, work)) return jpeg_error(reader, work);
   jpeg_finish(reader, work.pixels);
-  if (model == ColorModel::kGray) work.pixels = convert_rgb(std::move(work.pixels), model);
+  if (model == ColorModel::kGray) {
+    SLUICE_TRY(work.pixels, convert_rgb(std::move(work.pixels), model));
+  }
+  SLUICE_OK(claim_resized(work.pixels, height, width));
   Pixels result = jpeg_resized(work);
   keep_pixel_memory(std::move(work.pixels.bytes));
-  return model == ColorModel::kRgba ? convert_rgb(std::move(result), model) : result;
+  if (model == ColorModel::kRgba) return convert_rgb(std::move(result), model);
+  return result;
 }
 
 }  // namespace sluice::data

@@ -1,6 +1,7 @@
-// Exif's orientation: where the three formats keep it, and what it asks for.
+// How an image is to be shown: where the formats keep it, and what it asks for.
 #include <algorithm>
 #include <cstring>
+#include <optional>
 
 #include "sluice/base/strings.h"
 #include "sluice/data/images/image.h"
@@ -8,64 +9,147 @@
 namespace sluice::data {
 namespace {
 
-std::uint32_t number(std::string_view bytes, std::size_t at, std::size_t size, bool big) {
-  std::uint32_t value = 0;
+constexpr std::string_view kExifStart("Exif\0\0", 6);
+constexpr std::string_view kXmpStart("http://ns.adobe.com/xap/1.0/\0", 29);  // of a JPEG's segment
+constexpr std::string_view kXmpKey("XML:com.adobe.xmp\0", 18);               // of a PNG's text
+
+std::uint64_t number(std::string_view bytes, std::size_t at, std::size_t size, bool big) {
+  std::uint64_t value = 0;
   for (std::size_t i = 0; i < size; ++i)
     value = value << 8 | static_cast<unsigned char>(bytes[big ? at + i : at + size - 1 - i]);
   return value;
 }
 
-// Tag 274 of a TIFF header's first directory.
-int orientation_of_exif(std::string_view exif) {
-  if (base::starts_with(exif, std::string_view("Exif\0\0", 6))) exif.remove_prefix(6);
-  const bool big = base::starts_with(exif, "MM");
-  if (exif.size() < 8 || (!big && !base::starts_with(exif, "II"))) return 1;
-  const std::size_t directory = number(exif, 4, 4, big);
-  if (directory > exif.size() || exif.size() - directory < 2) return 1;
-  const std::size_t entries = number(exif, directory, 2, big);
-  for (std::size_t i = 0; i < entries; ++i) {
-    const std::size_t at = directory + 2 + 12 * i;
-    if (at + 12 > exif.size()) return 1;
-    constexpr std::uint32_t kOrientation = 274, kShort = 3;
-    if (number(exif, at, 2, big) != kOrientation || number(exif, at + 2, 2, big) != kShort) continue;
-    const auto found = static_cast<int>(number(exif, at + 8, 2, big));
-    return found >= 1 && found <= 8 ? found : 1;
-  }
-  return 1;
+// 1 where it is none of the eight.
+int checked(std::uint64_t orientation) {
+  return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
 }
 
-std::string_view exif_of_jpeg(std::string_view bytes) {
+// The first directory of a TIFF file, or of Exif, which is one.
+class Tags {
+ public:
+  explicit Tags(std::string_view bytes) : bytes_(bytes), big_(base::starts_with(bytes, "MM")) {
+    constexpr std::uint64_t kBigTiff = 43;
+    if (bytes.size() < 8 || (!big_ && !base::starts_with(bytes, "II"))) return;
+    if (number(2, 2) == kBigTiff) word_ = 8;
+    if (bytes.size() < 2 * word_) return;
+    const std::uint64_t directory = number(word_, word_);
+    const std::size_t counter = word_ == 8 ? 8 : 2;
+    if (directory > bytes.size() || bytes.size() - directory < counter) return;
+    first_ = directory + counter;
+    entries_ = std::min<std::uint64_t>(number(directory, counter), (bytes.size() - first_) / entry_bytes());
+  }
+  std::optional<int> orientation() const {
+    constexpr std::uint64_t kOrientation = 274, kShort = 3, kLong = 4;
+    const auto at = find(kOrientation);
+    if (!at) return std::nullopt;
+    const std::uint64_t type = number(*at + 2, 2);
+    if (type != kShort && type != kLong) return std::nullopt;
+    return checked(number(*at + 4 + word_, type == kShort ? 2 : 4));
+  }
+  std::string_view xmp() const {
+    constexpr std::uint64_t kXmp = 700;
+    const auto at = find(kXmp);
+    if (!at) return {};
+    const std::uint64_t size = number(*at + 4, word_), begin = number(*at + 4 + word_, word_);
+    if (size <= word_ || begin > bytes_.size() || size > bytes_.size() - begin) return {};
+    return bytes_.substr(begin, size);
+  }
+
+ private:
+  std::size_t entry_bytes() const { return 4 + 2 * word_; }  // tag, type, count, and a value or its place
+  std::uint64_t number(std::size_t at, std::size_t size) const {
+    return data::number(bytes_, at, size, big_);
+  }
+  std::optional<std::size_t> find(std::uint64_t tag) const {
+    for (std::uint64_t i = 0; i < entries_; ++i)
+      if (const std::size_t at = first_ + i * entry_bytes(); number(at, 2) == tag) return at;
+    return std::nullopt;
+  }
+
+  std::string_view bytes_;
+  bool big_;
+  std::size_t word_ = 4;
+  std::size_t first_ = 0;
+  std::uint64_t entries_ = 0;
+};
+
+std::optional<int> orientation_of_exif(std::string_view exif) {
+  if (base::starts_with(exif, kExifStart)) exif.remove_prefix(kExifStart.size());
+  return Tags(exif).orientation();
+}
+
+// As an attribute or an element.
+std::optional<int> orientation_of_xmp(std::string_view xmp) {
+  constexpr std::string_view kName = "tiff:Orientation";
+  for (std::size_t at = xmp.find(kName); at != std::string_view::npos; at = xmp.find(kName, at + 1)) {
+    std::string_view rest = xmp.substr(at + kName.size());
+    const std::size_t before = base::starts_with(rest, "=\"") ? 2 : base::starts_with(rest, ">") ? 1 : 0;
+    rest.remove_prefix(before);
+    if (before > 0 && !rest.empty() && rest[0] >= '0' && rest[0] <= '9')
+      return checked(static_cast<std::uint64_t>(rest[0] - '0'));
+  }
+  return std::nullopt;
+}
+
+struct Metadata {
+  std::string_view exif, xmp;
+};
+
+Metadata metadata_of_jpeg(std::string_view bytes) {
+  Metadata found;
   for (std::size_t at = 2; at + 4 <= bytes.size() && bytes[at] == '\xff';) {
     const auto marker = static_cast<unsigned char>(bytes[at + 1]);
     if (marker == 0xDA || marker == 0xD9) break;
     const std::size_t size = number(bytes, at + 2, 2, true);
     if (size < 2 || size > bytes.size() - at - 2) break;
     const std::string_view body = bytes.substr(at + 4, size - 2);
-    if (marker == 0xE1 && base::starts_with(body, std::string_view("Exif\0\0", 6))) return body;
+    if (marker == 0xE1 && found.exif.empty() && base::starts_with(body, kExifStart)) found.exif = body;
+    if (marker == 0xE1 && base::starts_with(body, kXmpStart)) found.xmp = body.substr(kXmpStart.size());
     at += 2 + size;
   }
-  return {};
+  return found;
 }
 
-// A chunk "eXIf" of PNG (before the pixels), or "EXIF" of WebP.
-std::string_view exif_of_chunks(std::string_view bytes, bool png) {
+// The chunks "eXIf" and "iTXt" of PNG (XMP is not packed there), or "EXIF" and "XMP " of WebP.
+Metadata metadata_of_chunks(std::string_view bytes, bool png) {
+  Metadata found;
   for (std::size_t at = png ? 8 : 12; at + 8 <= bytes.size();) {
     const std::size_t size = number(bytes, at + (png ? 0 : 4), 4, png);
     const std::string_view name = bytes.substr(at + (png ? 4 : 0), 4);
     if (size > bytes.size() - at - 8) break;
-    if (name == (png ? "eXIf" : "EXIF")) return bytes.substr(at + 8, size);
+    const std::string_view body = bytes.substr(at + 8, size);
+    if (name == (png ? "eXIf" : "EXIF") && found.exif.empty()) found.exif = body;
+    if (png && name == "iTXt" && base::starts_with(body, kXmpKey)) found.xmp = body.substr(kXmpKey.size());
+    if (!png && name == "XMP ") found.xmp = body;
     at += 8 + size + (png ? 4 : size % 2);
   }
-  return {};
+  return found;
+}
+
+int orientation_of(const Metadata& found) {
+  if (const auto exif = orientation_of_exif(found.exif)) return *exif;
+  return orientation_of_xmp(found.xmp).value_or(1);
 }
 
 }  // namespace
 
 int orientation_of(std::string_view bytes) {
-  if (is_jpeg(bytes)) return orientation_of_exif(exif_of_jpeg(bytes));
-  if (base::starts_with(bytes, "\x89PNG")) return orientation_of_exif(exif_of_chunks(bytes, true));
+  if (is_jpeg(bytes)) return orientation_of(metadata_of_jpeg(bytes));
+  if (base::starts_with(bytes, "\x89PNG")) return orientation_of(metadata_of_chunks(bytes, true));
   if (bytes.size() > 12 && base::starts_with(bytes, "RIFF") && bytes.substr(8, 4) == "WEBP")
-    return orientation_of_exif(exif_of_chunks(bytes, false));
+    return orientation_of(metadata_of_chunks(bytes, false));
+  if (is_tiff(bytes)) {
+    const Tags tags(bytes);
+    const auto own = tags.orientation();
+    return own ? *own : orientation_of_xmp(tags.xmp()).value_or(1);
+  }
+  if (is_avif(bytes)) {
+    const AvifMetadata avif = metadata_of_avif(bytes);
+    // What the file itself says of the image counts, and not its Exif (ISO/IEC 23008-12, annex A).
+    if (avif.orientation != 1 || orientation_of_exif(avif.exif)) return avif.orientation;
+    return orientation_of_xmp(avif.xmp).value_or(1);
+  }
   return 1;
 }
 

@@ -44,7 +44,8 @@ base::Result<Pixels> decode_png_general(std::string_view bytes, ColorModel model
   if (int status = spng_decode_chunks(context.get())) return png_error(status);
   if (bytes.rfind("IEND\xae\x42\x60\x82") == std::string_view::npos)
     return base::fail(Code::kDataLoss, "not a sound PNG: it is cut off inside its end marker");
-  return alpha ? std::move(pixels) : convert_rgb(std::move(pixels), model);
+  if (alpha) return pixels;
+  return convert_rgb(std::move(pixels), model);
 }
 
 base::Result<Pixels> decode_png(std::string_view bytes, ColorModel model) {

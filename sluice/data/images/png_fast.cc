@@ -141,7 +141,8 @@ bool inflate_rows(const PngImage& image, Scratch& scratch) {
   const std::size_t stride = static_cast<std::size_t>(image.width) * image.pixel;
   const std::size_t need = (stride + 1) * static_cast<std::size_t>(image.height);
   // Deflate packs at most 1032 bytes into one: a false header must not claim memory for nothing.
-  if (need / 1032 > image.packed_size || !claim_memory(need, "the rows of a PNG")) return false;
+  if (need / 1032 > image.packed_size || !claim_memory(need + scratch.joined.size(), "the rows of a PNG"))
+    return false;
   if (scratch.raw.size() < need + kPngFilterSlack) scratch.raw.resize(need + kPngFilterSlack);
   if (scratch.zeros.size() < stride + kPngFilterSlack) scratch.zeros.resize(stride + kPngFilterSlack);
   std::size_t used = 0;
@@ -194,6 +195,8 @@ bool convert(const PngImage& image, const Byte* in, ColorModel model, Byte* out)
 
 std::optional<Pixels> decode_png_fast(std::string_view bytes, ColorModel model) {
   thread_local Scratch scratch;
+  scratch.joined.clear();
+  const KeptBuffer joined(scratch.joined), raw(scratch.raw), converted(scratch.pixels);
   PngImage image;
   if (!scratch.inflate || !read_chunks(bytes, image, scratch)) return std::nullopt;
   // The transparent colour of grey and RGB files is rare: left to the general decoder.
@@ -210,6 +213,7 @@ std::optional<Pixels> decode_png_fast(std::string_view bytes, ColorModel model) 
     if (!unfilter_rows(image, scratch, pixels.bytes.data())) return std::nullopt;
     return pixels;
   }
+  if (!claim_memory(area * image.pixel, "the pixels of a PNG")) return std::nullopt;
   scratch.pixels.resize(area * image.pixel);
   if (!unfilter_rows(image, scratch, scratch.pixels.data())) return std::nullopt;
   if (!convert(image, scratch.pixels.data(), model, pixels.bytes.data())) return std::nullopt;

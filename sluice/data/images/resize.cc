@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "sluice/data/images/resize_rows.h"
+#include "sluice/data/memory.h"
 
 namespace sluice::data {
 namespace {
@@ -125,6 +126,7 @@ Pixels resize_bilinear(const PixelView& pixels, const Box& box, std::int64_t hei
   PixelView needed = pixels;
   Box inner = box;
   thread_local Pixels between;
+  const KeptBuffer kept(between.bytes);
   if (columns_first(pixels, height, width)) {
     const Stretch columns = looked_at(pixels.width, box.left, box.width, width);
     needed.data += columns.first * pixels.channels;
@@ -149,6 +151,12 @@ Pixels resize_region(const PixelView& pixels, const Region& region, std::int64_t
   part.height = region.height;
   part.width = region.width;
   return resize_bilinear(part, height, width);
+}
+
+base::Status claim_resized(const PixelView& pixels, std::int64_t height, std::int64_t width) {
+  const std::int64_t between = std::max(height * pixels.width, pixels.height * width);
+  return claim_memory(static_cast<std::uint64_t>((between + height * width) * pixels.channels),
+                      "a resized image");
 }
 
 Pixels crop_pixels(const Pixels& pixels, std::int64_t top, std::int64_t left, std::int64_t height,

@@ -22,6 +22,9 @@ Pixels resize_bilinear(const PixelView& pixels, const Box& box, std::int64_t hei
 // Of a part cut out first: pixels around it do not count.
 Pixels resize_region(const PixelView& pixels, const Region& region, std::int64_t height, std::int64_t width);
 
+// Claims what resizing to height × width takes (memory.h): the result, and the pixels between the passes.
+base::Status claim_resized(const PixelView& pixels, std::int64_t height, std::int64_t width);
+
 // The part that begins at (top, left), which may lie outside: what is not in the image is zero. With
 // `mirrored`, the part is mirrored left to right.
 Pixels crop_pixels(const Pixels& pixels, std::int64_t top, std::int64_t left, std::int64_t height,

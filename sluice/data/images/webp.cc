@@ -34,7 +34,8 @@ base::Result<Pixels> decode_animation(std::string_view bytes, const WebPBitstrea
   std::uint8_t* out = pixels.bytes.data();
   for (std::size_t i = 0; i < area; ++i, canvas += 4)
     for (std::int64_t c = 0; c < pixels.channels; ++c) *out++ = canvas[c];
-  return alpha ? std::move(pixels) : convert_rgb(std::move(pixels), model);
+  if (alpha) return pixels;
+  return convert_rgb(std::move(pixels), model);
 }
 
 }  // namespace
@@ -59,7 +60,8 @@ base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model) {
   const auto* done = (alpha ? WebPDecodeRGBAInto : WebPDecodeRGBInto)(data, bytes.size(), pixels.bytes.data(),
                                                                       pixels.bytes.size(), stride);
   if (done == nullptr) return base::fail(Code::kDataLoss, "not a sound WebP: it is damaged or cut off");
-  return alpha ? std::move(pixels) : convert_rgb(std::move(pixels), model);
+  if (alpha) return pixels;
+  return convert_rgb(std::move(pixels), model);
 }
 
 }  // namespace sluice::data

@@ -100,6 +100,7 @@ class BucketReader : public PartReader {
         waiting_(buckets_.shapes().size() * static_cast<std::size_t>(options_.local_replicas)) {}
 
   base::Result<bool> next(RawBatch& batch) override {
+    if (!std::exchange(begun_, true)) say_left_out();
     if (at_ < options_.skip_batches) SLUICE_OK(pass_over());
     SLUICE_TRY(const auto bucket, buckets_.next([&](const Added& added) -> base::Status {
       if (!is_local(added.replica)) return {};
@@ -108,11 +109,7 @@ class BucketReader : public PartReader {
       return {};
     }));
     if (!bucket && at_ == 0) return no_batch();
-    if (!bucket) {
-      say_dropped();
-      return false;
-    }
-    given_ += buckets_.count();
+    if (!bucket) return false;
     give(*bucket, batch);
     return true;
   }
@@ -158,7 +155,6 @@ class BucketReader : public PartReader {
         return {};
       }));
       if (!bucket) return {};
-      given_ += buckets_.count();
       for (auto& [place, samples] : queues)
         for (std::int64_t i = buckets_.count(place.first, place.second); i > 0; --i) {
           left.erase(samples.front());
@@ -199,15 +195,29 @@ class BucketReader : public PartReader {
     }
   }
 
-  // What waits in buckets at the end of an epoch, where only whole batches are wanted.
-  void say_dropped() const {
-    const std::int64_t total = settings_.facts->total, dropped = total - given_;
-    if (options_.part != 0 || dropped * 100 <= total) return;
-    base::warn("bucket_by_length: ", base::grouped(dropped), " of the ", base::grouped(total),
-               " samples of epoch ", options_.epoch, " (", dropped * 100 / total, " %) filled no batch on ",
+  // What will wait in buckets at the end of the epoch, where only whole batches are wanted. That is less than
+  // a global batch, so only a small set can lose more than 1 %, and only of such a one the batches are
+  // counted.
+  void say_left_out() const {
+    const std::int64_t total = settings_.facts->total;
+    std::int64_t rows = 0;
+    for (const LengthShape& shape : options_.shapes) rows = std::max(rows, shape.rows);
+    if (options_.part != 0 || options_.remainder != Remainder::kDrop ||
+        rows * options_.replicas() * 100 <= total)
+      return;
+    EpochBuckets plan(settings_.facts, options_);
+    std::int64_t given = 0;
+    for (auto bucket = plan.next(nothing); bucket && *bucket; bucket = plan.next(nothing))
+      given += plan.count();
+    const std::int64_t left = total - given;
+    if (given == 0 || left * 100 <= total) return;
+    base::warn("bucket_by_length: ", base::grouped(left), " of the ", base::grouped(total),
+               " samples of epoch ", options_.epoch, " (", left * 1000 / total / 10, ".",
+               left * 1000 / total % 10, " %) fill no batch on ",
                base::counted(options_.replicas(), "replica"),
-               " and were dropped: fewer rows in the longest shape drop fewer, and pad() drops none");
+               " and are left out: fewer rows in the longest shape leave out fewer, and pad() none");
   }
+  static base::Status nothing(const Added&) { return {}; }
 
   tl::unexpected<Error> no_batch() const {
     return base::fail(Code::kInvalidArgument, "the ", settings_.facts->total,
@@ -223,7 +233,7 @@ class BucketReader : public PartReader {
   ReaderMemory waiting_memory_;                 // of waiting_
   std::vector<std::deque<RawSample>> waiting_;  // by bucket and local replica
   std::int64_t at_ = 0;
-  std::int64_t given_ = 0;  // samples of all batches so far
+  bool begun_ = false;
 };
 
 }  // namespace

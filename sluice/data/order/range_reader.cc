@@ -20,16 +20,23 @@ bool cancelled(const ReadSettings& settings) {
   return settings.source.cancelled != nullptr && *settings.source.cancelled;
 }
 
-// A local shard that was read to its end without being counted before: an archive that ends in zeros too
-// early looks whole, but its index file, else sizes.json, knows better. One that cannot be read says nothing
+// What sizes.json says of a local shard that was not counted before. A file that cannot be read says nothing
 // here.
-base::Status check_count(const std::string& url, std::int64_t samples) {
+std::optional<ShardRecord> record_of(const std::string& url) {
+  if (is_remote(url) || !can_be_read_again(url)) return std::nullopt;
+  const auto record = FolderSizes().find(url);
+  return record ? *record : std::nullopt;
+}
+
+// Such a shard was read to its end: an archive that ends in zeros too early looks whole, but its index file,
+// else sizes.json, knows better.
+base::Status check_count(const std::string& url, const std::optional<ShardRecord>& record,
+                         std::int64_t samples) {
   if (is_remote(url) || !can_be_read_again(url)) return {};
   std::optional<std::int64_t> expected;
   if (const auto index = read_index(url); index && *index)
     expected = static_cast<std::int64_t>((*index)->samples.size());
-  if (!expected)
-    if (const auto record = FolderSizes().find(url); record && *record) expected = (*record)->samples;
+  if (!expected && record) expected = record->samples;
   if (!expected || *expected <= samples) return {};
   return base::fail(Code::kDataLoss, base::shown_urls(url), ": it ends after ",
                     base::counted(samples, "sample"), ": expected ", *expected,
@@ -156,7 +163,7 @@ base::Result<bool> RangeReader::read_next(RawSample& sample) {
     if (segment_ == options_.segments.size()) return false;
     if (!shard_) SLUICE_OK(open(0));
     SLUICE_TRY(const bool found, advance(sample, true));
-    if (!found) SLUICE_OK(check_count(url(), at_));
+    if (!found) SLUICE_OK(check_count(url(), record_, at_));
     ++at_;
     if (found) return true;
     shard_.reset();
@@ -285,12 +292,17 @@ base::Status RangeReader::open(std::int64_t in_shard) {
   if (settings_.facts) {
     const auto& starts = settings_.facts->starts[segment().shard];
     options.version = settings_.facts->versions[segment().shard];
+    options.expected = settings_.facts->unread_sums[segment().shard];
     if (!starts.empty()) {
       at_ = in_shard;
       options.begin = starts[static_cast<std::size_t>(in_shard)];
       part = limited();
       if (part) options.end = starts[static_cast<std::size_t>(last_of_segment() + 1)];
     }
+  }
+  if (!settings_.facts) {
+    record_ = record_of(url());
+    if (record_) options.expected = record_->sum;
   }
   SLUICE_TRY(auto source, open_source(url(), options));
   shard_ =

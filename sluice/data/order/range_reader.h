@@ -16,6 +16,7 @@
 #include "sluice/data/order/order.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/shard_facts.h"
+#include "sluice/data/shards/shard_index.h"
 
 namespace sluice::data {
 
@@ -101,6 +102,7 @@ class RangeReader {
   std::unique_ptr<ShardReader> shard_;
   std::int64_t at_ = 0;  // the sample that shard_ gives next
   std::uint64_t shard_offset_ = 0;
+  std::optional<ShardRecord> record_;  // of the shard, where nothing was known of it before
   std::shared_ptr<const Error> lost_;  // why the rest of this segment cannot be read
 };
 

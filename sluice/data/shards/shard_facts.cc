@@ -74,14 +74,6 @@ base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& 
   return one;
 }
 
-tl::unexpected<Error> not_as_recorded(const std::string& url, const std::string& found,
-                                      const ShardSum& recorded) {
-  return base::fail(
-      Code::kFailedPrecondition, url, " has ", found, ": sizes.json beside it says ", recorded.text(),
-      ". It was damaged or replaced after that: bring the former shard back, or, if this one is "
-      "right, run 'sluice data index'");
-}
-
 // A shard that is not the one that sizes.json describes. Where damage is skipped, it is known when the shard
 // is read what is left of it.
 base::Status check_record(const std::string& url, OneShard& one, const LearnOptions& options) {
@@ -90,10 +82,11 @@ base::Status check_record(const std::string& url, OneShard& one, const LearnOpti
   const bool summed = one.facts.crc32c.has_value();
   const ShardSum found{one.facts.size, one.facts.crc32c.value_or(one.sum->crc32c)};
   if (found == *one.sum) return {};
-  const auto error = not_as_recorded(url, summed ? found.text() : base::str(found.bytes, " bytes"), *one.sum);
+  const std::string error =
+      not_as_recorded(url, summed ? found.text() : base::str(found.bytes, " bytes"), *one.sum);
   one.sum.reset();
-  if (!options.skip_damaged) return error;
-  base::warn(error.value().what());
+  if (!options.skip_damaged) return base::fail(Code::kFailedPrecondition, error);
+  base::warn(error);
   return {};
 }
 
@@ -143,6 +136,8 @@ ShardFacts joined(const std::vector<std::string>& urls, std::vector<OneShard> sh
     facts.ends.push_back(one.end);
     const std::uint64_t version = base::key(one.facts.version);
     facts.versions.push_back(std::move(one.facts.version));
+    // What the store's own crc32c says was compared before, and is compared with the bytes as they come.
+    facts.unread_sums.push_back(one.facts.crc32c ? std::nullopt : one.sum);
     const bool remote = is_remote(urls[i]);
     facts.content = base::key({facts.content, remote ? version : one.facts.size});
     if (remote) continue;
@@ -222,7 +217,7 @@ base::Status check_sums(const std::vector<std::string>& urls) {
     if (!record || !record->sum) return {};
     SLUICE_TRY(const ShardSum found, sum_source(urls[i]));
     if (found == *record->sum) return {};
-    return not_as_recorded(urls[i], found.text(), *record->sum);
+    return base::fail(Code::kFailedPrecondition, not_as_recorded(urls[i], found.text(), *record->sum));
   });
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/data/shards/source.h"
 
 namespace sluice::data {
 
@@ -22,6 +23,8 @@ struct ShardFacts {
   std::uint64_t fingerprint = 0;    // of the shards' names and sizes, in their order
   // The content of each shard, as SourceFacts::version; empty where nothing tells.
   std::vector<std::string> versions;
+  // What sizes.json says of the bytes of each shard, where they were not yet compared with it.
+  std::vector<std::optional<ShardSum>> unread_sums;
   // Of the contents together, as far as they are the same wherever the shards are: versions of what is
   // remote, bytes of what is local.
   std::uint64_t content = 0;

@@ -118,6 +118,34 @@ class SummedSource : public Source {
   ShardSum* const sum_;
 };
 
+// Compares what it hands on with a sum, at the end.
+class ComparedSource : public Source {
+ public:
+  ComparedSource(std::unique_ptr<Source> source, ShardSum expected)
+      : source_(std::move(source)), expected_(expected) {}
+  base::Result<std::size_t> read(void* bytes, std::size_t size) override {
+    SLUICE_TRY(const std::size_t got, source_->read(bytes, size));
+    if (!compares_) return got;
+    found_.crc32c = base::crc32c(bytes, got, found_.crc32c);
+    found_.bytes += got;
+    if (got > 0 || found_ == expected_) return got;
+    return base::fail(Code::kDataLoss, not_as_recorded(name(), found_.text(), expected_));
+  }
+  base::Result<std::uint64_t> skip(std::uint64_t size) override {
+    constexpr std::uint64_t kShort = 1 << 16;  // bytes that are read sooner than passed over
+    if (compares_ && size <= kShort) return Source::skip(size);
+    compares_ = false;
+    return source_->skip(size);
+  }
+  const std::string& name() const override { return source_->name(); }
+
+ private:
+  const std::unique_ptr<Source> source_;
+  const ShardSum expected_;
+  ShardSum found_;
+  bool compares_ = true;
+};
+
 class MemorySource : public Source {
  public:
   MemorySource(std::string name, std::string bytes) : name_(std::move(name)), bytes_(std::move(bytes)) {}
@@ -231,6 +259,8 @@ base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const 
   SLUICE_TRY(std::unique_ptr<Source> source, open_stored_source(url, options));
   if (options.sum != nullptr) source = std::make_unique<SummedSource>(std::move(source), options.sum);
   if (options.begin > 0) return source;
+  if (options.expected && !options.end)
+    source = std::make_unique<ComparedSource>(std::move(source), *options.expected);
   std::string ahead(kGitLfsPointer.size(), '\0');
   std::size_t have = 0;
   while (have < ahead.size()) {
@@ -273,6 +303,12 @@ base::Result<ShardSum> sum_source(const std::string& url) {
 
 std::string ShardSum::text() const {
   return base::str(bytes, " bytes with crc32c ", cloud::base64_of_crc32c(crc32c));
+}
+
+std::string not_as_recorded(const std::string& url, const std::string& found, const ShardSum& recorded) {
+  return base::str(url, " has ", found, ": sizes.json beside it says ", recorded.text(),
+                   ". It was damaged or replaced after that: bring the former shard back, or, if this one is "
+                   "right, run 'sluice data index'");
 }
 
 std::unique_ptr<Source> memory_source(std::string name, std::string bytes) {

@@ -44,10 +44,16 @@ struct SourceOptions {
   // Becomes the sum of the stored bytes that were read, of the whole at the end. Nothing is passed over
   // unread then. It must live as long as the source.
   ShardSum* sum = nullptr;
+  // The sum that the stored bytes should have: another is kDataLoss at their end. It is compared where all of
+  // them are read from front to back; after a long passage that was passed over it is not.
+  std::optional<ShardSum> expected;
   // Where remote objects are kept on a disk, and how many bytes of them. Empty: nowhere.
   std::string cache_folder;
   std::uint64_t cache_bytes = 0;
 };
+
+// "URL has FOUND: sizes.json beside it says …", and what to do.
+std::string not_as_recorded(const std::string& url, const std::string& found, const ShardSum& recorded);
 
 // Opens a local file, `-` (stdin), pipe:COMMAND, an object (cloud/store.h), http://… or https://…, and
 // unpacks gzip and zstd, which are known by their first bytes. A part of a packed shard is an error when it
