@@ -221,6 +221,24 @@ TEST_F(ObjectReaderTest, WrongAnswers) {
             std::string::npos);
 }
 
+// What is pinned by If-Match cannot be another content in an answer of 200: the server has no ranges.
+TEST_F(ObjectReaderTest, TheWholeInsteadOfARangeIsNoReplacedObject) {
+  const std::string bytes = test::random_bytes(2'500);
+  bucket_.put("x", bytes);
+  set_fault([&](const Request& request) -> std::optional<Reply> {
+    return is_media(request) ? std::optional(Reply{200, {}, bytes}) : std::nullopt;
+  });
+  for (const auto& [condition, replaced] :
+       {std::pair("If-Match: \"e\"", false), std::pair("If-Range: \"e\"", true)}) {
+    auto remote = find("x");
+    ASSERT_TRUE(remote);
+    remote->condition = condition;
+    const std::string error = error_of(test::read_all(std::move(remote), small()), Code::kDataLoss);
+    EXPECT_EQ(error.find("was replaced") != std::string::npos, replaced) << error;
+    EXPECT_EQ(error.find("expected status 206") != std::string::npos, !replaced) << error;
+  }
+}
+
 // A Content-Length that promises more than comes counts as a broken connection.
 TEST_F(ObjectReaderTest, WrongLengthsAreTriedAgain) {
   const std::string bytes = test::random_bytes(2'500);

@@ -207,7 +207,14 @@ TEST_F(StorageTest, ComposesBehindWhatIsThere) {
   ObjectFacts log{.name = "x/log", .generation = *options.if_generation};
   EXPECT_EQ(storage_.compose({log}, {"b", "z"}).error().code(), Code::kFailedPrecondition);
   log.generation = facts->generation;
+  // An emulator that knows the request by its "destination" drops it else.
+  std::string body;
+  set_fault([&](const Request& request) -> std::optional<Reply> {
+    if (request.path.ends_with("/compose")) body = request.body;
+    return std::nullopt;
+  });
   EXPECT_TRUE(storage_.compose({log}, {"b", "z"}));
+  EXPECT_NE(body.find(R"("destination":{"contentType")"), std::string::npos) << body;
 }
 
 TEST_F(StorageTest, TheRequesterPaysWhenItIsNamed) {
