@@ -44,6 +44,7 @@ struct RunFlags {
   bool sbatch = false, jobset = false;
   int nodes = 0;
   std::string tpu_type, image, name = "sluice";
+  pod::QueueLabels queue;
 };
 
 // The places of which a run has one.
@@ -174,6 +175,11 @@ void engine_flags(CLI::App& app, RunFlags& flags) {
       ->group("Engines");
   app.add_option("--tpu-type", flags.tpu_type, "Of the JobSet: the slice, as v5litepod-16")->group("Engines");
   app.add_option("--image", flags.image, "Of the JobSet: the container that holds the command")
+      ->group("Engines");
+  app.add_option("--queue", flags.queue.name,
+                 "Of the JobSet: the LocalQueue of Kueue in which it waits for its nodes")
+      ->group("Engines");
+  app.add_option("--priority", flags.queue.priority, "With --queue: the cluster's WorkloadPriorityClass")
       ->group("Engines");
   app.add_option("--name", flags.name, "Of the script's job or the JobSet")->group("Engines");
 }
@@ -308,7 +314,11 @@ std::string engine_file(const RunFlags& flags, const CLI::App& app) {
       throw Usage(base::str(flag, " is for runs that sluice starts itself; with ", engine,
                             " the engine finds hosts, copies and ends workers"));
   }
+  if (!flags.queue.priority.empty() && flags.queue.name.empty())
+    throw Usage("--priority is one of a queue: give --queue NAME, too");
   if (flags.sbatch) {
+    if (!flags.queue.name.empty())
+      throw Usage("--queue is Kueue's, for --jobset; Slurm's is `sbatch --partition`");
     if (flags.nodes == 0) throw Usage("on how many nodes? --sbatch --nodes 4 -- COMMAND…");
     return value_or_usage(
         pod::sbatch_script(flags.job, flags.name, flags.nodes, std::max(1, flags.per_host)));
@@ -316,13 +326,14 @@ std::string engine_file(const RunFlags& flags, const CLI::App& app) {
   if (flags.tpu_type.empty() || flags.image.empty())
     throw Usage("a JobSet needs the slice and the container: --tpu-type v5litepod-16 --image IMAGE");
   if (flags.per_host > 1) throw Usage("--processes-per-host: on GKE one process drives all chips of a host");
-  return value_or_usage(pod::jobset_manifest(
-      flags.job, flags.name, value_or_usage(estimate::find_tpu_slice(flags.tpu_type)), flags.image));
+  return value_or_usage(pod::jobset_manifest(flags.job, flags.name,
+                                             value_or_usage(estimate::find_tpu_slice(flags.tpu_type)),
+                                             flags.image, flags.queue));
 }
 
 // Flags of other places and engines than this run's.
 void check_flags(const RunFlags& flags, const CLI::App& app) {
-  for (const char* flag : {"--nodes", "--tpu-type", "--image", "--name"}) {
+  for (const char* flag : {"--nodes", "--tpu-type", "--image", "--queue", "--priority", "--name"}) {
     if (count(app, flag) > 0) throw Usage(base::str(flag, " is for --sbatch or --jobset"));
   }
   for (const char* flag : {"--worker", "--zone", "--project", "--ssh-key"}) {

@@ -57,6 +57,18 @@ base::Status check(const Job& job, const std::string& name) {
   return {};
 }
 
+// An object's name in Kubernetes, as a label's value has it.
+base::Status check_kubernetes_name(const char* flag, const std::string& name) {
+  constexpr size_t kLongest = 63;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  const bool plain =
+      std::all_of(name.begin(), name.end(), [&](char c) { return is_letter(c) || c == '-' || c == '.'; });
+  if (name.empty() || (plain && name.size() <= kLongest && is_letter(name.front()) && is_letter(name.back())))
+    return {};
+  return base::fail(Code::kInvalidArgument, flag, ": expected a name of at most ", kLongest,
+                    " small letters, digits, dashes and dots, found \"", name, "\"");
+}
+
 // How GKE calls the nodes of a generation (the label cloud.google.com/gke-tpu-accelerator); "": it has none.
 std::string accelerator_label(const estimate::TpuSlice& slice) {
   const std::string& generation = slice.generation->name;
@@ -65,6 +77,7 @@ std::string accelerator_label(const estimate::TpuSlice& slice) {
   if (generation == "v5e") return "tpu-v5-lite-podslice";
   if (generation == "v5p") return "tpu-v5p-slice";
   if (generation == "v6e") return "tpu-v6e-slice";
+  if (generation == "tpu7x") return "tpu7x";
   return "";
 }
 
@@ -75,8 +88,18 @@ std::string yaml(const std::string& text) {
   return nlohmann::json(escaped).dump();
 }
 
+// The labels by which Kueue takes the JobSet into a queue, and holds it back until the nodes are free for it.
+std::string queue_labels(const QueueLabels& queue) {
+  if (queue.name.empty()) return "";
+  std::string text =
+      base::str("  labels:\n    kueue.x-k8s.io/queue-name: ", nlohmann::json(queue.name).dump(), "\n");
+  if (!queue.priority.empty())
+    text += base::str("    kueue.x-k8s.io/priority-class: ", nlohmann::json(queue.priority).dump(), "\n");
+  return text;
+}
+
 std::string manifest(const Job& job, const std::string& name, const estimate::TpuSlice& slice,
-                     const std::string& image) {
+                     const std::string& image, const QueueLabels& queue) {
   std::vector<std::string> command = job.command;
   if (!job.setup.empty()) {
     const std::vector<std::string> shell = {"sh", "-c", "{\n" + job.setup + "\n} || exit\nexec \"$@\"", "sh"};
@@ -92,8 +115,7 @@ std::string manifest(const Job& job, const std::string& name, const estimate::Tp
       "kind: JobSet\n"
       "metadata:\n"
       "  name: ",
-      name,
-      "\n"
+      name, "\n", queue_labels(queue),
       "  annotations:\n"
       "    alpha.jobset.sigs.k8s.io/exclusive-topology: cloud.google.com/gke-nodepool\n"
       "spec:\n"
@@ -217,13 +239,16 @@ base::Result<std::string> sbatch_script(const Job& job, const std::string& name,
 }
 
 base::Result<std::string> jobset_manifest(const Job& job, const std::string& name,
-                                          const estimate::TpuSlice& slice, const std::string& image) {
+                                          const estimate::TpuSlice& slice, const std::string& image,
+                                          const QueueLabels& queue) {
   SLUICE_OK(check(job, name));
+  SLUICE_OK(check_kubernetes_name("--queue", queue.name));
+  SLUICE_OK(check_kubernetes_name("--priority", queue.priority));
   if (accelerator_label(slice).empty())
     return base::fail(Code::kInvalidArgument, "GKE has no nodes with ", slice.generation->name, " (",
-                      slice.name, "), but v3, v4, v5e, v5p and v6e");
+                      slice.name, "), but v3, v4, v5e, v5p, v6e and tpu7x");
   try {
-    return manifest(job, name, slice, image);
+    return manifest(job, name, slice, image, queue);
   } catch (const nlohmann::json::type_error& error) {
     return base::fail(Code::kInvalidArgument, "a manifest holds UTF-8: ", error.what());
   }

@@ -15,10 +15,17 @@ namespace sluice::pod {
 // a name that is none (valid_engine_name), or a variable with {worker}, {host} or {local}.
 base::Result<std::string> sbatch_script(const Job& job, const std::string& name, int nodes, int per_host);
 
+// Where Kueue, if the cluster has it, lets a JobSet wait: its LocalQueue, and a WorkloadPriorityClass of the
+// cluster. Empty: none.
+struct QueueLabels {
+  std::string name, priority;
+};
+
 // The manifest of a JobSet (jobset.x-k8s.io/v1alpha2), as YAML: one pod on each host of the slice, with all
-// of the host's chips. kInvalidArgument as above, for a text that is no UTF-8, and for a generation that GKE
-// does not have.
+// of the host's chips. kInvalidArgument as above, for a text that is no UTF-8, for a generation that GKE does
+// not have, and for a queue or priority that cannot be a name in Kubernetes.
 base::Result<std::string> jobset_manifest(const Job& job, const std::string& name,
-                                          const estimate::TpuSlice& slice, const std::string& image);
+                                          const estimate::TpuSlice& slice, const std::string& image,
+                                          const QueueLabels& queue = {});
 
 }  // namespace sluice::pod

@@ -121,6 +121,21 @@ TEST(JobSet, HasAPodOnEachHostWithItsChips) {
               testing::Not(HasSubstr("secretKeyRef")));
 }
 
+TEST(JobSet, OfTpu7xInAQueueOfKueue) {
+  const auto slice = estimate::find_tpu_slice("tpu7x-16").value();
+  const std::string text = jobset_manifest(job_of({"train"}), "t", slice, "i", {"team-a", "high"}).value();
+  for (const char* line : {"  name: t\n  labels:\n    kueue.x-k8s.io/queue-name: \"team-a\"\n"
+                           "    kueue.x-k8s.io/priority-class: \"high\"\n  annotations:\n",
+                           "gke-tpu-accelerator: tpu7x\n", "gke-tpu-topology: 2x2x2\n", "parallelism: 2\n",
+                           "google.com/tpu: 4\n"})
+    EXPECT_THAT(text, HasSubstr(line));
+  const std::string plain = jobset_manifest(job_of({"train"}), "t", slice, "i").value();
+  EXPECT_THAT(plain, testing::Not(HasSubstr("kueue")));
+  for (const char* queue : {"A", "-a", "a b", "a\nb: c"})
+    EXPECT_THAT(refusal(jobset_manifest(job_of({"x"}), "t", slice, "i", {queue, ""})),
+                HasSubstr("--queue: expected"));
+}
+
 TEST(Engines, RefuseWhatTheyCannotHold) {
   const auto slice = estimate::find_tpu_slice("v5litepod-16").value();
   for (const char* name : {"", "Train", "1a", "a-", "a_b", "a.b"})
