@@ -3,6 +3,8 @@ env_trouble_test.py."""
 
 import datetime
 import json
+import os
+import pty
 import re
 import subprocess
 import unittest
@@ -95,6 +97,38 @@ class LifeTest(unittest.TestCase):
             world.write(SMALL.replace('ttl = "8h"', 'ttl = "8h"\nmax_cost = 10'))
             self.assertIn("more than env.max_cost", world.run("plan", status=1, **nobody).stderr)
             self.assertEqual(mutations(world.fake.log(after)), [])
+
+    def on_terminal(self, world, answer, *arguments):
+        """Its status and what it says, where an answer is typed at a terminal."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen(world.command(*arguments), env=world.environment(), cwd=world.path, text=True,
+                                   stdin=theirs, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        os.close(theirs)
+        os.write(ours, answer)
+        said = process.communicate(timeout=120)[0]
+        os.close(ours)
+        return process.returncode, said
+
+    def test_on_a_terminal_it_shows_the_plan_and_asks(self):
+        with World() as world:
+            status, said = self.on_terminal(world, b"n\n", "apply", "--only", "network")
+            self.assertEqual(status, 1, said)
+            self.assertEqual(mutations(world.fake.log()), [])
+            for words in ("sluice-e-network", "It will cost $0.00 an hour", "Go on? [y/N]"):
+                self.assertIn(words, said)
+            status, said = self.on_terminal(world, b"y\n", "apply", "--only", "network")
+            self.assertEqual(status, 0, said)
+            self.assertIn("sluice-e-network", world.names())
+            for words in (("apply", "--only", "network"), ("apply", "--dry-run"), ("apply", "--yes")):  # nothing to ask
+                status, said = self.on_terminal(world, b"n\n", *words)
+                self.assertEqual(status, 0, said)
+                self.assertNotIn("Go on?", said)
+            check_whole(self, world)
+
+    def test_only_what_is_asked_for_is_priced(self):
+        with World(toml=SMALL.replace('ttl = "8h"', 'ttl = "8h"\nmax_cost = 10')) as world:
+            self.assertIn("It will cost $0.00 an hour", world.run("apply", "--only", "network").stdout)
+            self.assertIn("more than env.max_cost 10", world.run("apply", "--only", "tpu", status=1).stderr)
 
     def test_keeps_what_it_is_told_to(self):
         with World() as world:
@@ -341,6 +375,19 @@ class RefusalTest(unittest.TestCase):
     def test_max_cost_asks_nobody(self):
         log = self.refused({}, SMALL.replace('ttl = "8h"', 'ttl = "8h"\nmax_cost = 10'), "more than env.max_cost")
         self.assertEqual([entry["method"] for entry in log if entry["method"] == "POST"], [])
+
+    def test_the_list_of_slices_takes_the_project_of_the_file(self):
+        with World({"projects": ["p", "q"]}) as world:
+            world.run("apply", "--only", "tpu")
+            listed = world.sluice("tpu", "list", SLUICE_GOOGLE_PROJECT="q")
+            self.assertIn("sluice-e-tpu", listed.stdout)
+            self.assertIn("The project is p, as sluice-env.toml here says.", listed.stderr)
+            self.assertIn("No TPU slices.", world.sluice("tpu", "list", "--project", "q").stdout)
+
+    def test_a_time_that_has_passed_and_a_file_that_is_not_there(self):
+        self.refused({}, SMALL.replace('"8h"', '"2020-01-01T00:00:00Z"'), "this time has passed", status=2)
+        with World() as world:
+            self.assertIn("values.env", world.run("import", "values.env", status=2).stderr)
 
     def test_a_misspelt_key(self):
         self.refused({}, SMALL.replace("[nfs]\nsize", "[nfs]\nsice"), "did you mean size?", status=2)

@@ -98,6 +98,10 @@ bool confirmed(const CloudFlags& flags, const std::string& question) {
   return answer == "y" || answer == "yes";
 }
 
+bool confirmed_on_terminal(const CloudFlags& flags, const std::string& question) {
+  return isatty(STDIN_FILENO) == 0 || confirmed(flags, question);
+}
+
 google::Json json_of(const Thing& thing) {
   google::Json json = {
       {"kind", provision::kind_word(thing.kind)},

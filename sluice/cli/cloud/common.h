@@ -63,6 +63,8 @@ T value_or_fail(google::Outcome<T> outcome) {
 
 // y/N on the terminal; without one, Usage that asks for --yes.
 bool confirmed(const CloudFlags& flags, const std::string& question);
+// y/N on the terminal; without one, yes.
+bool confirmed_on_terminal(const CloudFlags& flags, const std::string& question);
 
 google::Json json_of(const provision::Thing& thing);
 // The heading and a row for each.

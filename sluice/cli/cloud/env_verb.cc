@@ -141,9 +141,7 @@ void add_unreachable(const Settings& settings, const Survey& survey, Plan& plan)
 }
 
 // Sends nothing: what is too dear is refused before anybody is asked anything.
-void refuse_early(const Settings& settings, double now) {
-  PlanOptions options;
-  options.now = now;
+void refuse_early(const Settings& settings, const PlanOptions& options) {
   const Plan plan = provision::plan_changes(settings, Survey{}, options);
   if (!plan.problems.empty()) throw_error(Code::kFailedPrecondition, plan.problems.front());
 }
@@ -154,7 +152,9 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
   CloudSession session(flags.cloud);
   provision::Cloud& cloud = session.cloud();
   options.now = cloud.now();
-  if (settings.max_cost > 0 && !only_plan) refuse_early(settings, options.now);
+  if (google::seconds_of_time(settings.ttl) > 0)
+    value_or_usage(provision::parse_expiry(settings.ttl, options.now, "env.ttl"));
+  if (settings.max_cost > 0 && !only_plan) refuse_early(settings, options);
   const bool asks = !(only_plan || flags.cloud.dry_run) || base::value_or_throw(cloud.api->has_credentials());
   const Survey survey = asks ? value_or_fail(provision::survey(cloud)) : Survey{};
   Plan plan = provision::plan_changes(settings, survey, options);
@@ -191,7 +191,9 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
     throw_error(Code::kFailedPrecondition,
                 str("the run ", base::join(runs, ", "),
                     " is active on what would be deleted: sluice run stop ", runs.front(), ", or --force"));
-  if (!going.empty() && !confirmed(flags.cloud, str(going.size(), " of these are deleted. Go on?"))) return 1;
+  if (going.empty() ? !confirmed_on_terminal(flags.cloud, "Go on?")
+                    : !confirmed(flags.cloud, str(going.size(), " of these are deleted. Go on?")))
+    return 1;
   value_or_fail(provision::execute(cloud, settings, plan));
   if (flags.cloud.dry_run) return 0;
   const bool all = std::none_of(plan.steps.begin(), plan.steps.end(),
@@ -369,7 +371,7 @@ int init(EnvFlags& flags) {
 }
 
 int import_file(EnvFlags& flags) {
-  const std::string text = base::value_or_throw(base::read_file(flags.values));
+  const std::string text = value_or_usage(base::read_file(flags.values));
   const provision::ImportedFile file = value_or_usage(provision::import_values(text, flags.values));
   if (flags.out == "-") {
     std::fputs(file.toml.c_str(), stdout);

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "sluice/base/file.h"
 #include "sluice/base/strings.h"
 #include "sluice/base/table.h"
 #include "sluice/cli/cloud/common.h"
@@ -9,6 +10,7 @@
 #include "sluice/cli/cloud/tpu_verbs.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/provision/compute_slices.h"
+#include "sluice/provision/environment/settings.h"
 #include "sluice/provision/price.h"
 #include "sluice/provision/quota.h"
 
@@ -75,9 +77,20 @@ void check_ours(const provision::Slice& slice, const OneFlags& flags) {
                 " was not made by Sluice: delete or stop it where it was made (gcloud compute tpus tpu-vm)"));
 }
 
+// Without --project, that of the environment whose file lies here, as `sluice env` takes it.
+void take_project_of_environment(CloudFlags& flags) {
+  constexpr const char* kFile = "sluice-env.toml";
+  if (!flags.projects.empty() || !base::path_exists(kFile)) return;
+  const auto settings = provision::read_settings(kFile, {.read = false, .allowed = {}});
+  if (!settings || !provision::check_project_id(settings->project)) return;
+  flags.projects = {settings->project};
+  std::fprintf(stderr, "The project is %s, as %s here says.\n", settings->project.c_str(), kFile);
+}
+
 Verb list_verb() {
   auto flags = std::make_shared<CloudFlags>();
   const auto run = [flags] {
+    take_project_of_environment(*flags);
     CloudSession session(*flags);
     provision::Inventory all;
     for (provision::Cloud& cloud : session.clouds()) {
@@ -102,7 +115,9 @@ Verb list_verb() {
   };
   return {.name = "list",
           .help = "All TPU slices and queue entries, in all zones, whoever made them, and what they cost",
-          .footer = "Exit status 1 when a zone did not answer: something there may be missing.",
+          .footer =
+              "Exit status 1 when a zone did not answer: something there may be missing. Without --project, "
+              "a file sluice-env.toml in the current folder says the project.",
           .add_flags =
               [flags](CLI::App& app) {
                 add_project(app, *flags, /*several=*/true);

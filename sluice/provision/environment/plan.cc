@@ -31,6 +31,7 @@ class Planner {
   void mark();
   void whose_is_it();
   void costs();
+  std::optional<double> hourly() const;
   void ends();
 
   // The piece of that name, if it is ours.
@@ -328,8 +329,23 @@ void Planner::unwanted(Part part, bool wanted, bool deletes) {
   }
 }
 
+// Of all that will be there: what is asked for as the file has it, the rest as it is.
+std::optional<double> Planner::hourly() const {
+  Settings wish = settings_;
+  if (!asked(Part::kTpu)) wish.tpu.reset();
+  if (!asked(Part::kMachine)) wish.machines.reset();
+  if (!asked(Part::kNfs)) wish.nfs.reset();
+  if (!asked(Part::kDisk)) wish.disk.reset();
+  std::optional<double> sum = hourly_of(wish);
+  for (const Piece& piece : survey_.of(settings_.name)) {
+    if (asked(piece.part) || !sum) continue;
+    sum = piece.hourly ? std::optional<double>(*sum + *piece.hourly) : std::nullopt;
+  }
+  return sum;
+}
+
 void Planner::costs() {
-  plan_.hourly = hourly_of(settings_);
+  plan_.hourly = hourly();
   if (!plan_.hourly || plan_.mark.expires <= 0) {
     if (settings_.max_cost > 0 && !plan_.hourly)
       problem("env.max_cost: there is no list price of something in the file, so the sum is not known");

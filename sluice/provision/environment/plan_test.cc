@@ -156,6 +156,16 @@ TEST(Plan, TimeAndMoney) {
   Settings settings = wanted();
   settings.max_cost = 10;
   EXPECT_THAT(plan(settings, {}).problems, ElementsAre(HasSubstr("more than env.max_cost 10")));
+  // What is not asked for costs as much as it does without this call: here nothing.
+  PlanOptions network;
+  network.only = {Part::kNetwork, Part::kFirewall};
+  network.now = kNow;
+  const Plan only_network = plan_changes(settings, {}, network);
+  EXPECT_THAT(only_network.problems, IsEmpty());
+  EXPECT_EQ(only_network.hourly, 0.0);
+  const Survey whole = made();  // of which each piece costs a dollar
+  EXPECT_EQ(plan_changes(settings, whole, network).hourly,
+            static_cast<double>(whole.pieces.size() - 3));  // less the network and its rules
   settings.max_cost = 1000;
   EXPECT_THAT(plan(settings, {}).problems, IsEmpty());
   settings.ttl = "30m";
