@@ -1,5 +1,8 @@
 #include "sluice/pod/ssh.h"
 
+#include <algorithm>
+
+#include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/process.h"
 #include "sluice/base/strings.h"
@@ -21,6 +24,7 @@ struct Cause {
 };
 
 constexpr char kChanged[] = "REMOTE HOST IDENTIFICATION HAS CHANGED";
+constexpr char kDenied[] = "Permission denied";
 
 // The first that fits counts: after a changed key ssh says that the verification failed, too.
 constexpr Cause kCauses[] = {
@@ -29,7 +33,10 @@ constexpr Cause kCauses[] = {
      "its host key is unknown or another than before: connect once with `ssh HOST`, "
      "or pass --ssh-option StrictHostKeyChecking=accept-new",
      false},
-    {"Permission denied",
+    {"bad permissions",
+     "ssh does not use a key file that others may read: chmod 600 that file, and chmod 700 its folder",
+     false},
+    {kDenied,
      "the host does not accept this user's keys: check --ssh-user and the keys "
      "(`ssh-add -l`); passwords cannot be asked for",
      false},
@@ -79,20 +86,48 @@ std::vector<std::string> user_options(std::vector<std::string> command, const Jo
   return command;
 }
 
-// The value of a key in what `ssh -G` prints: its configuration for a host, of which nothing is the host's.
-std::string value_of(const std::string& configuration, const std::string& key) {
-  for (const std::string& line : base::split(configuration, '\n'))
-    if (line.starts_with(key + " ")) return line.substr(key.size() + 1);
-  return "";
-}
-
-// What makes ssh forget the key of the worker's host, by the configuration here.
-std::string forget_command(const Job& job, const Worker& worker) {
+// What `ssh -G` prints: its configuration for the worker's host, of which nothing is the host's. Empty where
+// it fails.
+std::string configuration_of(const Job& job, const Worker& worker) {
   constexpr double kSeconds = 5;
   std::vector<std::string> ask = user_options({"ssh", "-G"}, job, worker);
   ask.insert(ask.end(), {"--", worker.host});
   const auto told = base::run_process(ask, {}, kSeconds);
-  const std::string facts = told && told->status.code() == 0 ? told->output : "";
+  return told && told->status.code() == 0 ? told->output : "";
+}
+
+std::vector<std::string> values_of(const std::string& configuration, const std::string& key) {
+  std::vector<std::string> values;
+  for (const std::string& line : base::split(configuration, '\n'))
+    if (line.starts_with(key + " ")) values.push_back(line.substr(key.size() + 1));
+  return values;
+}
+
+std::string value_of(const std::string& configuration, const std::string& key) {
+  const auto values = values_of(configuration, key);
+  return values.empty() ? "" : values.front();
+}
+
+// What to do about a key that is refused. ssh says nothing of key files that are not there, unless it is
+// asked for every detail.
+std::string advice_on_keys(const Job& job, const Worker& worker, const Cause& cause) {
+  const std::string facts = configuration_of(job, worker);
+  const std::vector<std::string> files = values_of(facts, "identityfile");
+  const bool has_agent =
+      base::environment("SSH_AUTH_SOCK").has_value() && value_of(facts, "identitiesonly") != "yes";
+  const auto is_there = [](const std::string& file) {
+    return file.find('%') != std::string::npos || base::path_exists(base::expand_home(file));
+  };
+  if (files.empty() || has_agent || std::any_of(files.begin(), files.end(), is_there)) return cause.advice;
+  return base::str(
+      "there is no key to show: ", base::join(files, ", "),
+      files.size() == 1 ? " does not exist" : " do not exist",
+      "; make one with `ssh-keygen -t ed25519`, or name yours with --ssh-option IdentityFile=FILE");
+}
+
+// What makes ssh forget the key of the worker's host, by the configuration here.
+std::string forget_command(const Job& job, const Worker& worker) {
+  const std::string facts = configuration_of(job, worker);
   std::string name = value_of(facts, "hostkeyalias");
   if (name.empty()) {
     const std::string host = value_of(facts, "hostname"), port = value_of(facts, "port");
@@ -126,8 +161,11 @@ std::string explain_ssh(const Job& job, const Worker& worker, const std::string&
   if (cause != nullptr && cause->message == kChanged)
     return base::str(start, kChanged, " (", cause->advice, " with `", forget_command(job, worker), "`)");
   const std::string line = telling_line(messages, cause);
+  const std::string advice = cause == nullptr            ? ""
+                             : cause->message == kDenied ? advice_on_keys(job, worker, *cause)
+                                                         : cause->advice;
   return base::str(start, line.empty() ? "ssh said nothing" : in_quotes(line),
-                   cause == nullptr ? std::string() : base::str(" (", cause->advice, ")"));
+                   cause == nullptr ? std::string() : base::str(" (", advice, ")"));
 }
 
 bool is_passing(const std::string& messages) {

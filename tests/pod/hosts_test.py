@@ -37,6 +37,61 @@ class Hosts(LauncherTest):
             self.assertIn(f"{address} [{worker}] it's\n{address} [{worker}] b\n", out)
         self.assert_nothing_left()
 
+    def needs_ipv6(self):
+        if not self.network.has_ipv6:
+            self.skipTest("this machine's kernel has no IPv6")
+
+    def test_hosts_by_ipv6_meet_there(self):
+        self.needs_ipv6()
+        names = [self.network.address_6(n) for n in range(1, COUNT + 1)]
+        meet = self.work / "meet.py"
+        meet.write_text(f"""
+import os, socket
+place, rank = os.environ["SLUICE_COORDINATOR_ADDRESS"], int(os.environ["RANK"])
+host, port = place[1:].split("]:")
+assert os.environ["MASTER_ADDR"] == host and os.environ["MASTER_PORT"] == port, os.environ["MASTER_ADDR"]
+if rank == 0:
+    with socket.create_server((host, int(port)), family=socket.AF_INET6) as meeting:
+        print("met", sorted(meeting.accept()[0].recv(100).decode() for _ in range({COUNT - 1})), flush=True)
+else:
+    for _ in range(600):
+        try:
+            socket.create_connection((host, int(port)), 1).sendall(str(rank).encode())
+            break
+        except OSError:
+            __import__("time").sleep(0.05)
+print(rank, "of", os.environ["TPU_WORKER_HOSTNAMES"])
+""")
+        # With brackets, without, and with a user.
+        hosts = f"[{names[0]}],{names[1]},root@[{names[2]}]"
+        for coordinator in ((), ("--coordinator", f"[{names[0]}]:7001")):
+            with self.subTest(coordinator):
+                status, out, err = self.run_program("--hosts", hosts, *coordinator, "--", sys.executable, meet)
+                self.assertEqual(status, 0, err)
+                self.assertIn(f"{names[0]} [0] met {[str(n) for n in range(1, COUNT)]}\n", out)
+                for worker in range(COUNT):
+                    self.assertIn(f"{names[worker]} [{worker}] {worker} of {','.join(names)}\n", out)
+        self.assert_nothing_left()
+
+    def test_an_ipv6_host_that_is_away_or_has_another_key(self):
+        self.needs_ipv6()
+        nobody = self.network.address_6(99)
+        status, _, err = self.run_program("--hosts", f"[{self.network.address_6(1)}],[{nobody}]", "--ssh-option",
+                                          "ConnectTimeout=1", "--", "sleep", "1000")
+        self.assertEqual(status, 1)
+        self.assertIn(f'cannot reach {nobody} by ssh: "ssh: connect to host {nobody} port 22: ', err)
+        known = self.work / "known_hosts"
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.work / "other_key"], check=True)
+        known.write_text(f"{self.network.address_6(1)} {(self.work / 'other_key.pub').read_text()}")
+        status, _, err = self.run_program("--hosts", f"[{self.network.address_6(1)}]", "--", "true")
+        self.assertEqual(status, 1)
+        self.assertIn("REMOTE HOST IDENTIFICATION HAS CHANGED", err)
+        command = err.split("with `")[1].split("`")[0]
+        self.assertIn(self.network.address_6(1), command)
+        subprocess.run(["sh", "-c", command], check=True, capture_output=True)
+        self.assertEqual(known.read_text(), "")  # what is proposed removes the key
+        self.assert_nothing_left()
+
     def test_one_process_for_each_chip_of_the_hosts(self):
         status, out, err = self.run_program(*self.on_all(
             "--processes-per-host", 4, "--tpu-topology", "3x4", "--ssh-parallel", 2, "--", "sh", "-c",
@@ -121,6 +176,18 @@ class Hosts(LauncherTest):
         self.assertEqual(status, 1)
         self.assertIn("Host key verification failed", err)
         self.assertIn("accept-new", err)
+
+    def test_a_key_file_that_is_away_or_that_others_may_read(self):
+        config = self.work / "ssh_config"
+        (self.work / "key").chmod(0o644)
+        status, _, err = self.run_program("--hosts", self.network.address(1), "--", "true")
+        self.assertEqual(status, 1)
+        self.assertIn("bad permissions", err)
+        self.assertIn("chmod 600", err)
+        config.write_text(config.read_text().replace(f"{self.work}/key", f"{self.work}/away"))
+        status, _, err = self.run_program("--hosts", self.network.address(1), "--", "true")
+        self.assertEqual(status, 1)
+        self.assertIn(f"there is no key to show: {self.work}/away does not exist", err)
 
     def test_a_folder_is_copied_and_set_up(self):
         source = self.work / "my project"

@@ -9,6 +9,7 @@ from support import wait_for
 
 COUNT = 3
 NETWORK = "10.213.7"
+NETWORK_6 = "fd5c:213:7:"
 
 
 def why_not():
@@ -34,13 +35,14 @@ def ip(*arguments):
 
 
 class Network:
-    """Hosts 1 to COUNT, by address(n), seen from the namespace `client`. Each has a home and a state folder of its own;
+    """Hosts 1 to COUNT, by address(n), and by address_6(n) where the kernel has IPv6, seen from the namespace `client`. Each has a home and a state folder of its own;
     `mark` is in the environment of all that its sshd starts."""
 
     def __init__(self, work, mark):
         self.work, self.mark, self.daemons = Path(work), mark, {}
         self.names = [f"sl{os.getpid()}-{n}" for n in range(COUNT + 1)]
         self.client = self.names[0]
+        self.has_ipv6 = Path("/proc/net/if_inet6").exists()
         try:
             self.make_namespaces()
             self.make_keys()
@@ -53,6 +55,12 @@ class Network:
     def address(self, n):
         return f"{NETWORK}.{n + 1}"
 
+    def address_6(self, n):
+        return f"{NETWORK_6}:{n + 1}"
+
+    def all_addresses(self, n):
+        return (self.address(n), self.address_6(n)) if self.has_ipv6 else (self.address(n),)
+
     def addresses(self):
         return ",".join(self.address(n) for n in range(1, COUNT + 1))
 
@@ -63,11 +71,15 @@ class Network:
         ip("-n", self.client, "link", "add", "br0", "type", "bridge")
         ip("-n", self.client, "address", "add", f"{NETWORK}.1/24", "dev", "br0")
         ip("-n", self.client, "link", "set", "br0", "up")
+        if self.has_ipv6:
+            ip("-n", self.client, "address", "add", f"{NETWORK_6}:1/64", "dev", "br0", "nodad")
         for n in range(1, COUNT + 1):
             ip("-n", self.client, "link", "add", f"host{n}", "type", "veth", "peer", "name", "eth0", "netns",
                self.names[n])
             ip("-n", self.client, "link", "set", f"host{n}", "master", "br0", "up")
             ip("-n", self.names[n], "address", "add", f"{self.address(n)}/24", "dev", "eth0")
+            if self.has_ipv6:
+                ip("-n", self.names[n], "address", "add", f"{self.address_6(n)}/64", "dev", "eth0", "nodad")
             ip("-n", self.names[n], "link", "set", "eth0", "up")
 
     def cut(self, n):
@@ -78,7 +90,7 @@ class Network:
             subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.work / name], check=True)
         host_key = (self.work / "host_key.pub").read_text().split()[:2]
         (self.work / "known_hosts").write_text("".join(
-            f"{self.address(n)} {' '.join(host_key)}\n" for n in range(1, COUNT + 1)))
+            f"{','.join(self.all_addresses(n))} {' '.join(host_key)}\n" for n in range(1, COUNT + 1)))
         (self.work / "ssh_config").write_text(
             f"Host *\n IdentityFile {self.work}/key\n IdentitiesOnly yes\n StrictHostKeyChecking yes\n"
             f" UserKnownHostsFile {self.work}/known_hosts\n")
@@ -89,8 +101,10 @@ class Network:
     def start_daemon(self, n):
         self.home(n).mkdir(exist_ok=True)
         config = self.work / f"sshd{n}"
-        config.write_text(f"""ListenAddress {self.address(n)}:22
-HostKey {self.work}/host_key
+        listen = f"ListenAddress {self.address(n)}:22\n"
+        if self.has_ipv6:
+            listen += f"ListenAddress [{self.address_6(n)}]:22\n"
+        config.write_text(f"""{listen}HostKey {self.work}/host_key
 AuthorizedKeysFile {self.work}/key.pub
 PidFile none
 UsePAM no
@@ -105,7 +119,7 @@ SetEnv {self.mark} HOME={self.home(n)} XDG_STATE_HOME={self.home(n)}/state
         with log.open("w") as file:
             self.daemons[n] = subprocess.Popen(
                 ["ip", "netns", "exec", self.names[n], "/usr/sbin/sshd", "-D", "-e", "-f", str(config)], stderr=file)
-        wait_for("sshd", lambda: "listening" in log.read_text())
+        wait_for("sshd", lambda: log.read_text().count("listening") == 1 + self.has_ipv6)
 
     def sessions(self, n):
         """The processes that serve a connection to a host."""
