@@ -378,7 +378,7 @@ class RefusalTest(unittest.TestCase):
 
     def test_the_list_of_slices_takes_the_project_of_the_file(self):
         with World({"projects": ["p", "q"]}) as world:
-            world.run("apply", "--only", "tpu")
+            world.run("apply")
             listed = world.sluice("tpu", "list", SLUICE_GOOGLE_PROJECT="q")
             self.assertIn("sluice-e-tpu", listed.stdout)
             self.assertIn("The project is p, as sluice-env.toml here says.", listed.stderr)
@@ -402,7 +402,7 @@ class RefusalTest(unittest.TestCase):
             self.assertEqual(world.fake.log(), [])
 
     def test_a_past_ttl(self):
-        self.refused({}, SMALL.replace('"8h"', '"2020-01-01T00:00:00Z"'), "this time has passed")
+        self.refused({}, SMALL.replace('"8h"', '"2020-01-01T00:00:00Z"'), "this time has passed", status=2)
 
     def test_a_service_that_is_off(self):
         self.refused({"services": {"tpu.googleapis.com": False}}, SMALL, "gcloud services enable tpu.googleapis.com")
