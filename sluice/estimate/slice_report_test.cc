@@ -77,7 +77,7 @@ TEST_F(SliceReport, AProgramFromElsewhereThatDoesNotFit) {
   EXPECT_EQ(result.error, "");
   EXPECT_FALSE(result.estimate);
   EXPECT_EQ(compiled_json(result)["compiled"]["fits"], false);
-  EXPECT_THAT(printed(result), AllOf(HasSubstr("no, needs 20.0 GiB"),
+  EXPECT_THAT(printed(result), AllOf(HasSubstr("no, needs 20.00 GiB"),
                                      HasSubstr("v3-32 does not fit. Its largest values are not listed")));
 }
 
