@@ -177,7 +177,7 @@ void engine_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--image", flags.image, "Of the JobSet: the container that holds the command")
       ->group("Engines");
   app.add_option("--queue", flags.queue.name,
-                 "Of the JobSet: the LocalQueue of Kueue in which it waits for its nodes")
+                 "The LocalQueue of Kueue in which the JobSet waits for its nodes")
       ->group("Engines");
   app.add_option("--priority", flags.queue.priority, "With --queue: the cluster's WorkloadPriorityClass")
       ->group("Engines");
