@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/base/strings.h"
+#include "sluice/data/byte_number.h"
 #include "sluice/data/memory.h"
 
 namespace sluice::data {
@@ -52,13 +53,6 @@ bool is_sound(std::string_view bytes) {
   return wave || base::starts_with(bytes, "fLaC");
 }
 
-std::uint64_t number(std::string_view bytes, std::size_t at, std::size_t size, bool big) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < size; ++i)
-    value = value << 8 | static_cast<unsigned char>(bytes[big ? at + i : at + size - 1 - i]);
-  return value;
-}
-
 // libsndfile takes a WAV that was cut off for a shorter one: the chunk with its samples says how long it
 // should be. One that was written to a pipe does not.
 base::Status check_length(std::string_view bytes) {
@@ -67,9 +61,9 @@ base::Status check_length(std::string_view bytes) {
   std::optional<std::uint64_t> of_wide;
   for (std::size_t at = 12; at + 8 <= bytes.size();) {
     const std::string_view name = bytes.substr(at, 4);
-    std::uint64_t size = number(bytes, at + 4, 4, big);
+    std::uint64_t size = number_at(bytes, at + 4, 4, big);
     const std::uint64_t there = bytes.size() - at - 8;
-    if (wide && name == "ds64" && there >= 16) of_wide = number(bytes, at + 16, 8, false);
+    if (wide && name == "ds64" && there >= 16) of_wide = number_at(bytes, at + 16, 8, false);
     if (name == "data") {
       if (size == kUnknown && !of_wide) return {};
       if (size == kUnknown) size = *of_wide;

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "sluice/base/strings.h"
+#include "sluice/data/byte_number.h"
 #include "sluice/data/images/image.h"
 
 namespace sluice::data {
@@ -12,13 +13,6 @@ namespace {
 constexpr std::string_view kExifStart("Exif\0\0", 6);
 constexpr std::string_view kXmpStart("http://ns.adobe.com/xap/1.0/\0", 29);  // of a JPEG's segment
 constexpr std::string_view kXmpKey("XML:com.adobe.xmp\0", 18);               // of a PNG's text
-
-std::uint64_t number(std::string_view bytes, std::size_t at, std::size_t size, bool big) {
-  std::uint64_t value = 0;
-  for (std::size_t i = 0; i < size; ++i)
-    value = value << 8 | static_cast<unsigned char>(bytes[big ? at + i : at + size - 1 - i]);
-  return value;
-}
 
 // 1 where it is none of the eight.
 int checked(std::uint64_t orientation) {
@@ -58,9 +52,7 @@ class Tags {
 
  private:
   std::size_t entry_bytes() const { return 4 + 2 * word_; }  // tag, type, count, and a value or its place
-  std::uint64_t number(std::size_t at, std::size_t size) const {
-    return data::number(bytes_, at, size, big_);
-  }
+  std::uint64_t number(std::size_t at, std::size_t size) const { return number_at(bytes_, at, size, big_); }
   std::optional<std::size_t> find(std::uint64_t tag) const {
     for (std::uint64_t i = 0; i < entries_; ++i)
       if (const std::size_t at = first_ + i * entry_bytes(); number(at, 2) == tag) return at;
@@ -101,7 +93,7 @@ Metadata metadata_of_jpeg(std::string_view bytes) {
   for (std::size_t at = 2; at + 4 <= bytes.size() && bytes[at] == '\xff';) {
     const auto marker = static_cast<unsigned char>(bytes[at + 1]);
     if (marker == 0xDA || marker == 0xD9) break;
-    const std::size_t size = number(bytes, at + 2, 2, true);
+    const std::size_t size = number_at(bytes, at + 2, 2, true);
     if (size < 2 || size > bytes.size() - at - 2) break;
     const std::string_view body = bytes.substr(at + 4, size - 2);
     if (marker == 0xE1 && found.exif.empty() && base::starts_with(body, kExifStart)) found.exif = body;
@@ -115,7 +107,7 @@ Metadata metadata_of_jpeg(std::string_view bytes) {
 Metadata metadata_of_chunks(std::string_view bytes, bool png) {
   Metadata found;
   for (std::size_t at = png ? 8 : 12; at + 8 <= bytes.size();) {
-    const std::size_t size = number(bytes, at + (png ? 0 : 4), 4, png);
+    const std::size_t size = number_at(bytes, at + (png ? 0 : 4), 4, png);
     const std::string_view name = bytes.substr(at + (png ? 4 : 0), 4);
     if (size > bytes.size() - at - 8) break;
     const std::string_view body = bytes.substr(at + 8, size);
