@@ -67,10 +67,10 @@ function(sluice_linker_names result)
   set(${result} ${names} PARENT_SCOPE)
 endfunction()
 
-# A GoogleTest binary. LABELS: fast (the default), slow or perf. TIMEOUT in seconds (default 600). A test's own code is
-# compiled without an optimiser, in half the time; with OPTIMIZED as the rest is, for tests that compute much themselves.
+# A GoogleTest binary. LABELS: fast (the default), slow or perf. A test's own code is compiled without an optimiser, in
+# half the time; with OPTIMIZED as the rest is, for tests that compute much themselves.
 function(sluice_test name)
-  cmake_parse_arguments(test "OPTIMIZED" "LABELS;TIMEOUT" "SOURCES;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(test "OPTIMIZED" "LABELS" "SOURCES;LIBRARIES" ${ARGN})
   find_package(GTest REQUIRED)
   if(NOT test_LABELS)
     set(test_LABELS fast)
@@ -82,10 +82,7 @@ function(sluice_test name)
   endif()
   target_link_libraries(${name} PRIVATE ${test_LIBRARIES} GTest::gmock GTest::gtest_main)
   add_test(NAME ${name} COMMAND ${name})
-  if(NOT test_TIMEOUT)
-    set(test_TIMEOUT 600)
-  endif()
-  set_tests_properties(${name} PROPERTIES LABELS ${test_LABELS} TIMEOUT ${test_TIMEOUT}
+  set_tests_properties(${name} PROPERTIES LABELS ${test_LABELS} TIMEOUT ${SLUICE_HANG_S}
     ENVIRONMENT "${SLUICE_TEST_ENVIRONMENT}")
 endfunction()
 
@@ -94,7 +91,12 @@ set(SLUICE_TEST_PYTHON ${PROJECT_SOURCE_DIR}/.deps/python/bin/python3)
 
 # LibTorch and the plugins are not instrumented and keep memory until the process ends. XLA's compiler allocates so much
 # that remembering who did costs a fifth of the tests' time: for a report's whole stacks, set malloc_context_size=30.
-set(SLUICE_ASAN_OPTIONS "detect_leaks=0:malloc_context_size=1")
+# Pages that go back to the system and come again cost most on a virtual machine: freed memory is kept, and less of it.
+set(SLUICE_ASAN_OPTIONS
+  "detect_leaks=0:malloc_context_size=1:quarantine_size_mb=16:allocator_release_to_os_interval_ms=-1")
+# Seconds after which a test hangs. A shared machine is at times ten times slower than at others: no shorter limit tells
+# a slow test from one that never ends.
+set(SLUICE_HANG_S 1800)
 # The tests' machine has no accelerator: they run on the CPU wherever SLUICE_PLUGIN does not say otherwise.
 set(SLUICE_NO_ACCELERATORS ${PROJECT_BINARY_DIR}/no_accelerators)
 file(MAKE_DIRECTORY ${SLUICE_NO_ACCELERATORS})

@@ -47,7 +47,7 @@ def elf_files(prefix):
 
 def hardening_faults(path):
     """What a program or a shared library lacks of cmake/sluice_hardening.cmake. With a sanitizer there is no more than
-    what the linker does."""
+    what the linker does, and the address may be fixed."""
     text = subprocess.run(["objdump", "-p", "-T", str(path)], capture_output=True, text=True, check=True).stdout
     flags = {name: int(value, 16) for name, value in re.findall(r"^  (FLAGS|FLAGS_1) +(0x[0-9a-f]+)$", text, re.M)}
     asked = set(re.findall(r"^[0-9a-f]+ .*\*UND\*.* (\S+)$", text, re.M))
@@ -57,9 +57,9 @@ def hardening_faults(path):
         "tables that cannot be written (-z relro)": re.search(r"^ +RELRO off", text, re.M),
         "all symbols bound at the start (-z now)": flags.get("FLAGS", 0) & 0x8 or flags.get("FLAGS_1", 0) & 0x1,
         "a stack that is not executed (-z noexecstack)": stack and "x" not in stack[1],
-        "any address (-pie)": not is_program or flags.get("FLAGS_1", 0) & 0x08000000,
     }
     if not any(name.startswith(("__asan", "__tsan")) for name in asked):
+        found["any address (-pie)"] = not is_program or flags.get("FLAGS_1", 0) & 0x08000000
         found["a guarded stack (-fstack-protector-strong)"] = "__stack_chk_fail" in asked
         found["checked copies (-D_FORTIFY_SOURCE=2)"] = any(re.fullmatch(r"__\w+_chk", name) for name in asked)
         found["checked containers (-D_GLIBCXX_ASSERTIONS)"] = any("__glibcxx_assert_fail" in name for name in asked)

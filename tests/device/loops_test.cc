@@ -177,7 +177,7 @@ TEST(Loops, LoopsInALoopAndBehindEachOther) {
         for (int64_t i = 0; i < 40; ++i) g = g * 0.7 + out[i];
         return Tensors{out.cpu(), g.cpu()};
       },
-      3 + 1, 1e-5);
+      3);
 }
 
 TEST(Loops, OneOrTwoRounds) {
