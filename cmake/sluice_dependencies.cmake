@@ -61,10 +61,11 @@ endif()
 if(PROJECT_IS_TOP_LEVEL)
   find_program(SLUICE_CCACHE ccache)
   if(SLUICE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-    # What one clone has compiled, another finds: nothing that is cached names the clone's folder. Unity files include by
-    # absolute names, so __FILE__ must not give them.
+    # What one clone has compiled, another finds: nothing that is cached names the clone's folder. The cache gives the
+    # compiler names from the build folder; __FILE__ of a room's file begins at the project's root.
     set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${SLUICE_CCACHE})
-    add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
+    file(RELATIVE_PATH root ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
+    add_compile_options(-fmacro-prefix-map=${root}sluice/=sluice/)
   endif()
   find_program(SLUICE_LLD ld.lld)
   if(SLUICE_LLD)
