@@ -49,7 +49,11 @@ base::Status LogBucket::copy(const std::string& file, bool all) {
   SLUICE_TRY(const std::uint64_t size, base::file_size(path));
   if (size == 0) return {};
   for (int failed = 0;;) {
-    if (!object.is_known) SLUICE_OK(ask_for(name, object, size));
+    if (!object.is_known) {
+      const std::uint64_t before = object.size;
+      SLUICE_OK(ask_for(name, object, size));
+      if (object.size > before) failed = 0;  // another copier was quicker: the log has grown in the bucket
+    }
     if (object.size >= size) return {};
     base::Status sent;
     if (composing_ != nullptr) {

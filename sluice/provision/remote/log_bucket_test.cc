@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 #include "sluice/base/file.h"
@@ -15,6 +16,7 @@ namespace {
 using cloud::test::Reply;
 using cloud::test::Request;
 using ::testing::ElementsAre;
+using ::testing::IsEmpty;
 
 class LogBucketTest : public cloud::test::BucketTest {
  protected:
@@ -48,18 +50,23 @@ TEST_F(LogBucketTest, ALogGrows) {
 TEST_F(LogBucketTest, SeveralCopyAtOnce) {
   write(0, 1);
   std::vector<std::thread> copiers;
-  std::atomic<int> failed{0};
+  std::mutex mutex;
+  std::vector<std::string> failed;
   for (int n = 0; n < 3; ++n)
     copiers.emplace_back([&] {
       LogBucket one = copier();
-      for (int round = 0; round < 40; ++round) failed += !one.copy();
+      for (int round = 0; round < 40; ++round)
+        if (const auto done = one.copy(); !done) {
+          const std::scoped_lock lock(mutex);
+          failed.push_back(done.error().message());
+        }
     });
   for (int n = 1; n < 200; ++n) {
     write(n, n + 1);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   for (auto& one : copiers) one.join();
-  EXPECT_EQ(failed, 0);
+  EXPECT_THAT(failed, IsEmpty());
   LogBucket last = copier();
   ASSERT_TRUE(last.copy());
   EXPECT_EQ(copied(), text());
