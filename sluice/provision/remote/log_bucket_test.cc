@@ -58,7 +58,7 @@ TEST_F(LogBucketTest, SeveralCopyAtOnce) {
       for (int round = 0; round < 40; ++round)
         if (const auto done = one.copy(); !done) {
           const std::scoped_lock lock(mutex);
-          failed.push_back(done.error().message());
+          failed.push_back(done.error().what());
         }
     });
   for (int n = 1; n < 200; ++n) {
