@@ -145,7 +145,7 @@ void Checker::record(const Sample& sample) {
   constexpr View kViews[] = {View::kTransposed, View::kSliced, View::kExpanded};
   const View only = kViews[static_cast<size_t>(sample.line) % std::size(kViews)];
   for (View view : kViews) {
-    if (sample.brief && view != only) continue;
+    if (!everything_ && view != only) continue;
     // Elements that share memory cannot be written.
     if (writes && view == View::kExpanded) continue;
     record_run(sample, *op, *reference, {sample.dtypes[0], sample.itypes[0]}, view);
@@ -173,8 +173,8 @@ bool Checker::record_run(const Sample& sample, const Op& op, const Op& reference
   bool gradients = !sample.nograd && floats && !op.schema().is_mutable();
   Open open = this->open(sample, inputs, what);
   open.gradients = gradients;
-  const bool main = types.floating == sample.dtypes[0] && types.integer == sample.itypes[0];
-  open.main = main;
+  open.main = types.floating == sample.dtypes[0] && types.integer == sample.itypes[0];
+  const bool with_forms = open.main || everything_;
   if (gradients) probe_gradients(reference, inputs);
   open.expected = call(reference, inputs, {at::kCPU, false, gradients});
   if (open.has_wide) open.wide = call(reference, inputs, {at::kCPU, true, gradients});
@@ -193,7 +193,7 @@ bool Checker::record_run(const Sample& sample, const Op& op, const Op& reference
     writes = writes || differs(open.expected.bases[i], inputs.tensors[i].base);
   }
   open_.push_back(std::move(open));
-  if (!refused && sample.reference.empty() && (main || !sample.brief)) {
+  if (!refused && sample.reference.empty() && with_forms) {
     record_forms(sample, op, inputs, what, whole ? like : decltype(like)(), view);
   }
   return writes;

@@ -27,8 +27,10 @@ struct Report {
 
 class Checker {
  public:
-  Checker(at::Device device, Break damage, int replicas = 1)
-      : device_(device), damage_(damage), replicas_(replicas) {}
+  // Without `everything` the in-place and out forms are called in a sample's first types alone, and with
+  // operands that are views of one kind, which the sample's line chooses.
+  Checker(at::Device device, Break damage, int replicas = 1, bool everything = false)
+      : device_(device), damage_(damage), replicas_(replicas), everything_(everything) {}
 
   // Records the sample's calls on the device and computes the references. Results are compared later, so that
   // many calls are compiled as one program.
@@ -71,6 +73,7 @@ class Checker {
   at::Device device_;
   Break damage_;
   int replicas_;
+  bool everything_;
   Report report_;
   std::vector<Open> open_;
   std::vector<const Sample*> waiting_;

@@ -161,13 +161,11 @@ std::vector<Sample> all_samples(const std::string& folder) {
 
 // Most of a run's time is the compiler's. An emit function treats f64 as it does f32, and operands that are
 // views reach it as values, so do those of the in-place and out forms: f64 is for a row's first sample and
-// for special values, the forms are for a sample's first types, and of the views each third sample has the
-// same one.
+// for special values. The checker leaves out forms and views for the same reason.
 void leave_out_repetitions(std::vector<Sample>& samples) {
   std::set<std::string> seen;
   for (Sample& sample : samples) {
     const bool is_first = seen.insert(sample.op).second;
-    sample.brief = true;
     if (is_first || sample.file == "special" || sample.dtypes.size() == 1) continue;
     sample.dtypes.erase(std::remove(sample.dtypes.begin() + 1, sample.dtypes.end(), "f64"),
                         sample.dtypes.end());
@@ -246,7 +244,7 @@ int run(int argc, char** argv) {
   at::set_num_threads(1);
   const base::Stopwatch watch;
   tests::start(options.device, options.replicas);
-  Checker checker(tests::device(), options.damage, options.replicas);
+  Checker checker(tests::device(), options.damage, options.replicas, options.everything);
   for (const Sample* sample : chosen) {
     if (options.seconds > 0 && watch.seconds() > options.seconds) break;
     checker.add(*sample);

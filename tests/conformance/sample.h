@@ -53,7 +53,6 @@ struct Sample {
   bool bits = false, nograd = false, noinplace = false, noout = false, noview = false;
   bool random = false, throws = false, norow = false, fallback = false, gradfallback = false;
   bool anystrides = false;
-  bool brief = false;            // forms in the first types, one kind of view, by its line; no file says it
   std::vector<int64_t> results;  // compare only these; empty means all
   std::string reference;         // the op that LibTorch computes, when another one
   std::vector<Argument> reference_arguments;

@@ -52,7 +52,7 @@ class Compiler:
         source = self.work / (headers[0].replace("/", "_") + ".cc")
         source.write_text("".join(f"#include <{header}>\n" for header in [*headers, headers[0]]))
         done = subprocess.run([*self.command, str(source)], capture_output=True, text=True)
-        return f"{headers[0]}: does not compile first\n{done.stderr[:2000]}" if done.returncode else None
+        return f"{', '.join(headers)}: do not compile as the first of a file\n{done.stderr[:2000]}" if done.returncode else None
 
 
 def groups(root, headers):

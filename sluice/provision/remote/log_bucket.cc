@@ -50,9 +50,8 @@ base::Status LogBucket::copy(const std::string& file, bool all) {
   if (size == 0) return {};
   for (int failed = 0;;) {
     if (!object.is_known) {
-      const std::uint64_t before = object.size;
-      SLUICE_OK(ask_for(name, object, size));
-      if (object.size > before) failed = 0;  // another copier was quicker: the log has grown in the bucket
+      SLUICE_TRY(const bool has_grown, ask_for(name, object, size));
+      if (has_grown) failed = 0;  // another copier was quicker
     }
     if (object.size >= size) return {};
     base::Status sent;
@@ -72,13 +71,15 @@ base::Status LogBucket::copy(const std::string& file, bool all) {
 }
 
 // The run's logs are only ever appended to, so what the bucket has is their beginning.
-base::Status LogBucket::ask_for(const cloud::ObjectName& name, Object& object, std::uint64_t local_size) {
+base::Result<bool> LogBucket::ask_for(const cloud::ObjectName& name, Object& object,
+                                      std::uint64_t local_size) {
   const auto facts = store_.stat(name);
   if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
+  const std::uint64_t before = object.size;
   object = {};
   if (facts) object = {facts->size <= local_size ? facts->size : 0, facts->generation};
   object.is_known = true;
-  return {};
+  return object.size > before;
 }
 
 base::Status LogBucket::append(const cloud::ObjectName& name, Object& object, const std::string& piece) {

@@ -38,7 +38,8 @@ class LogBucket {
   base::Status replace(const cloud::ObjectName& name, Object& object, const std::string& path,
                        std::uint64_t size);
   base::Status append(const cloud::ObjectName& name, Object& object, const std::string& piece);
-  base::Status ask_for(const cloud::ObjectName& name, Object& object, std::uint64_t local_size);
+  // Sets `object` to what the bucket has; whether that is more than was known.
+  base::Result<bool> ask_for(const cloud::ObjectName& name, Object& object, std::uint64_t local_size);
 
   const cloud::Store& store_;
   const cloud::Storage* const composing_;  // the same, where it can put objects behind each other
