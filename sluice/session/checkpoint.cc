@@ -15,6 +15,7 @@
 #include "sluice/base/shown_url.h"
 #include "sluice/base/span.h"
 #include "sluice/base/thread.h"
+#include "sluice/session/finite.h"
 #include "sluice/session/save.h"
 
 namespace sluice::sessions {
@@ -38,6 +39,13 @@ std::string nearest_name(const std::string& name, const NamedTensors& tensors, c
   return near.empty() ? std::string() : base::str("; the nearest name is ", near);
 }
 
+// "callback.average.fc.weight" ends with the parameter fc.weight, for which it is kept.
+bool ends_with_one_of(const std::set<std::string>& parameters, const std::string& name) {
+  for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+    if (parameters.count(name.substr(dot + 1)) > 0) return true;
+  return false;
+}
+
 std::string to_json(const Progress& progress) {
   nlohmann::json json = {{"format", kFormat},
                          {"model", progress.model},
@@ -52,7 +60,13 @@ std::string to_json(const Progress& progress) {
                          {"global_rates", progress.global_rates},
                          {"rated_epochs", progress.rated_epochs},
                          {"config", base::shown_urls(progress.config)},
-                         {"input", progress.input}};
+                         {"input", progress.input},
+                         {"skipped", progress.skipped},
+                         {"tested", progress.tested},
+                         {"due",
+                          {{"test", progress.due.test},
+                           {"within_epoch", progress.due.within_epoch},
+                           {"stop", progress.due.stop}}}};
   return json.dump(2) + "\n";
 }
 
@@ -87,6 +101,12 @@ base::Result<Progress> from_json(const std::string& text, const std::string& pat
     progress.rated_epochs = count_at(json, "rated_epochs");
     progress.config = json.at("config");
     progress.input = json.value("input", "");
+    if (json.contains("skipped")) progress.skipped = count_at(json, "skipped");
+    if (const auto due = json.find("due"); due != json.end())  // the first checkpoints had none
+      progress.due = {.test = due->at("test").get<bool>(),
+                      .within_epoch = due->at("within_epoch").get<bool>(),
+                      .stop = due->at("stop").get<std::string>()};
+    progress.tested = json.value("tested", int64_t{-1});
   } catch (const nlohmann::json::exception& error) {
     const std::string what = error.what();  // begins with the library's own name for the error, in brackets
     return base::fail(Code::kDataLoss, path, " is not what a checkpoint has: ",
@@ -181,12 +201,20 @@ Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
   const base::Span span("snapshot");
   Snapshot snapshot;
   snapshot.progress = progress;
-  for (const auto& [name, tensor] : module_tensors(model))
+  std::set<std::string> trained;
+  for (const auto& item : model.named_parameters())
+    if (item.value().requires_grad()) trained.insert(item.key());
+  for (const auto& [name, tensor] : module_tensors(model)) {
     snapshot.model.emplace_back(name, backend.fetch(tensor));
+    if (trained.count(name) == 0) snapshot.may_be_infinite.insert(name);
+  }
   for (auto* optimizer : optimizers)
     for (const auto& [name, tensor] : optimizer_tensors(*optimizer, model))
       snapshot.state.emplace_back(name, backend.fetch(tensor));
-  for (const auto& [name, tensor] : more) snapshot.state.emplace_back(name, backend.fetch(tensor));
+  for (const auto& [name, tensor] : more) {
+    snapshot.state.emplace_back(name, backend.fetch(tensor));
+    if (!checkpoint_detail::ends_with_one_of(trained, name)) snapshot.may_be_infinite.insert(name);
+  }
   snapshot.state.emplace_back("random.cpu", backend.fetch(at::detail::getDefaultCPUGenerator().get_state()));
   return snapshot;
 }
@@ -194,6 +222,8 @@ Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
 base::Status write_checkpoint(const Snapshot& snapshot, const std::string& folder) {
   namespace detail = checkpoint_detail;
   const base::Span span("write a checkpoint");
+  if (const base::Status finite = check_finite(snapshot); !finite)
+    return base::fail_at(finite, "the checkpoint ", folder, " was not written");
   SLUICE_OK(base::make_directories(base::parent_path(folder)));
   detail::remove_leftovers(folder);
   const std::string fresh = detail::beside(folder, base::str(".writing-", getpid()).c_str());

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,14 @@
 #include "sluice/session/tensor_file.h"
 
 namespace sluice::sessions {
+
+// What a run had to do at its place and had not done yet when the checkpoint was taken: a run that goes on
+// from there does it first.
+struct Due {
+  bool test = false;          // with the checkpoint behind it, `best` and what callbacks do after a test
+  bool within_epoch = false;  // after an update, not at the end of the epoch or of the run
+  std::string stop;           // why a callback has ended the run; "": none has
+};
 
 // Where a run stands: the next batch to train is `batch` of `epoch`.
 struct Progress {
@@ -38,7 +47,10 @@ struct Progress {
   double global_rates = 0;                       // sum of the epochs' rates, for their mean
   int64_t rated_epochs = 0;
   std::string config;
-  std::string input;  // what the order of the samples depends on (data::WebDataset::state)
+  std::string input;    // what the order of the samples depends on (data::WebDataset::state)
+  int64_t skipped = 0;  // updates that were not made, of these steps
+  int64_t tested = -1;  // the step of the last test; -1: none
+  Due due;
 };
 
 // Parameters and buffers, by their qualified names.
@@ -63,13 +75,14 @@ struct Snapshot {
   std::vector<std::pair<std::string, Pending>> state;
   Progress progress;
   std::vector<std::pair<std::string, std::string>> files;  // names and contents, beside those
+  std::set<std::string> may_be_infinite;  // tensors that are neither trained nor kept for what is
 };
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
                        const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress,
                        const NamedTensors& more = {});
 
 // Writes to `folder` (its parents are made). An existing checkpoint there is replaced at the end, or stays as
-// it was.
+// it was: also where the values are none to go on with (check_finite, kOutOfRange).
 base::Status write_checkpoint(const Snapshot& snapshot, const std::string& folder);
 
 struct Checkpoint {

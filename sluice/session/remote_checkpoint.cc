@@ -32,6 +32,11 @@ base::Result<bool> object_exists(const std::string& url) {
 
 namespace {
 
+// Of the objects that name a checkpoint's folder.
+bool is_pointer(const std::string& name) {
+  return name == "last" || name == "best" || base::starts_with(name, "top-");
+}
+
 // The folder beside `url` that an object with its name leads to.
 base::Result<std::string> named_folder(const std::string& url, const std::string& name) {
   const auto joined = base::safe_join(url, name);
@@ -44,7 +49,7 @@ base::Result<std::string> resolve(const std::string& url) {
   SLUICE_TRY(const bool itself, object_exists(url + "/state.json"));
   if (itself) return url;
   const std::string name = url.substr(url.rfind('/') + 1);
-  if (name == "last" || name == "best") {
+  if (is_pointer(name)) {
     SLUICE_TRY(const std::string target, object_text(url));
     if (!target.empty()) return named_folder(url.substr(0, url.rfind('/')), target);
   }
@@ -57,7 +62,7 @@ base::Result<std::string> resolve(const std::string& url) {
 // The object with the weights that `url` leads to.
 base::Result<std::string> resolve_weights(const std::string& url) {
   const std::string name = url.substr(url.rfind('/') + 1);
-  if (name != "last" && name != "best") {
+  if (!is_pointer(name)) {
     SLUICE_TRY(const bool itself, object_exists(url));
     if (itself) return url;
   }

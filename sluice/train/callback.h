@@ -15,6 +15,7 @@
 #include <torch/torch.h>
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -45,6 +46,10 @@ class Run {
   virtual void log_image(const std::string& tag, const torch::Tensor& image) = 0;
   virtual void log_histogram(const std::string& tag, const torch::Tensor& values) = 0;
   virtual void log_text(const std::string& tag, const std::string& markdown) = 0;
+  // The training step without gradients and updates, in training mode, over the batches of an epoch: of the
+  // one that the last step was in. `after_batch` is called after each. For what is measured in training, such
+  // as statistics. False: not all of it was done, because the run is being stopped, or has an updating_step.
+  virtual bool forward_epoch(const std::function<void()>& after_batch) = 0;
 
  protected:
   ~Run() = default;

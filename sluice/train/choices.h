@@ -36,6 +36,8 @@ enum class LrSchedule {
   kOneCycle
 };
 enum class Precision { kF32, kBf16 };  // kBf16: products in bf16, weights stay f32
+// What becomes of an update whose loss or gradients are NaN or infinite: the run ends, or goes on without it.
+enum class OnNan { kStop, kSkip };
 // Who prints the lines of a run: the leader (means over all replicas), or each process those of its own.
 enum class LogWorkers { kLeader, kAll };
 
@@ -88,6 +90,9 @@ inline constexpr auto kChoices<LrSchedule> = std::to_array<NamedChoice<LrSchedul
 template <>
 inline constexpr auto kChoices<Precision> =
     std::to_array<NamedChoice<Precision>>({{Precision::kF32, "f32"}, {Precision::kBf16, "bf16"}});
+template <>
+inline constexpr auto kChoices<OnNan> = std::to_array<NamedChoice<OnNan>>({{OnNan::kStop, "stop"},
+                                                                           {OnNan::kSkip, "skip"}});
 template <>
 inline constexpr auto kChoices<LogWorkers> =
     std::to_array<NamedChoice<LogWorkers>>({{LogWorkers::kLeader, "leader"}, {LogWorkers::kAll, "all"}});

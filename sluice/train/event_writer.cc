@@ -12,13 +12,36 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
+#include "sluice/base/number.h"
 #include "sluice/base/process.h"
 #include "sluice/base/proto_writer.h"
+#include "sluice/base/strings.h"
 
 namespace sluice::train {
 namespace event_writer_detail {
 
-// tensorflow.Event: wall_time = 1, step = 2, file_version = 3, summary = 5.
+constexpr const char* kStart = "events.out.tfevents.";
+
+// For the name of a file that is read after those that are there: TensorBoard sorts by name, so two starts in
+// one second would come in the order of their processes' numbers.
+int64_t second_of(double wall, const std::vector<std::string>& there) {
+  auto second = static_cast<int64_t>(wall);
+  for (const std::string& name : there) {
+    if (!base::starts_with(name, kStart)) continue;
+    const std::string rest = name.substr(std::strlen(kStart));
+    const auto other = base::number_of<int64_t>(rest.substr(0, rest.find('.')));
+    if (other && *other >= second) second = *other + 1;
+  }
+  return second;
+}
+
+// Sorted as texts, these are in their order.
+std::string digits(int number) {
+  const std::string text = std::to_string(number);
+  return std::string(text.size() < 6 ? 6 - text.size() : 0, '0') + text;
+}
+
+// tensorflow.Event: wall_time = 1, step = 2, file_version = 3, summary = 5, session_log = 7.
 std::string event(double wall, int64_t step, unsigned payload_field, std::string_view payload) {
   return base::ProtoWriter().real(1, wall).number(2, step).bytes(payload_field, payload).bytes();
 }
@@ -64,16 +87,21 @@ uint32_t crc32c(std::string_view bytes) { return base::crc32c(bytes.data(), byte
 
 uint32_t masked_crc32c(std::string_view bytes) { return std::rotr(crc32c(bytes), 15) + 0xA282EAD8u; }
 
-base::Result<EventWriter> EventWriter::create(const std::string& folder) {
+base::Result<EventWriter> EventWriter::create(const std::string& folder, int64_t first_step) {
   SLUICE_OK(base::make_directories(folder));
+  SLUICE_TRY(const auto there, base::list_directory(folder));
   static std::atomic<int> number{0};  // two writers in one second and process get files of their own
   const double wall = base::wall_seconds();
   EventWriter writer;
-  writer.path_ = base::join_path(folder, base::str("events.out.tfevents.", static_cast<int64_t>(wall), ".",
-                                                   base::host_name(), ".", getpid(), ".", number++));
+  writer.path_ = base::join_path(
+      folder, base::str(event_writer_detail::kStart, event_writer_detail::second_of(wall, there), ".",
+                        base::host_name(), ".", getpid(), ".", event_writer_detail::digits(number++)));
   writer.descriptor_ = open(writer.path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
   if (writer.descriptor_ < 0) return base::fail_errno(errno, "create", writer.path_);
   SLUICE_OK(writer.record(event_writer_detail::event(wall, 0, 3, "brain.Event:2")));
+  // SessionLog: status = 1 (START = 1).
+  SLUICE_OK(writer.record(
+      event_writer_detail::event(wall, first_step, 7, base::ProtoWriter().number(1, 1).bytes())));
   return writer;
 }
 

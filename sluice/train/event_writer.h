@@ -17,8 +17,10 @@ namespace sluice::train {
 // leaves a readable file. Threads: one at a time.
 class EventWriter {
  public:
-  // Makes the folder when it is missing.
-  static base::Result<EventWriter> create(const std::string& folder);
+  // Makes the folder when it is missing. The file's name comes behind those that are there, in the order in
+  // which TensorBoard reads them. It begins by saying (SessionLog START) that a run starts with the step
+  // `first_step`: readers drop what earlier files of the folder have of this step and later ones.
+  static base::Result<EventWriter> create(const std::string& folder, int64_t first_step = 0);
   EventWriter(EventWriter&& other) noexcept;
   EventWriter& operator=(EventWriter&& other) noexcept;
   ~EventWriter();

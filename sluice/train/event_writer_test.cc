@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "sluice/base/file.h"
+#include "sluice/base/strings.h"
 
 namespace sluice::train {
 namespace {
@@ -33,15 +35,27 @@ TEST(EventWriter, FramesEachEventAndStartsWithTheVersion) {
     EXPECT_EQ(crc, masked_crc32c(events.back()));
     at += 16 + length;
   }
-  ASSERT_EQ(events.size(), 2u);
+  ASSERT_EQ(events.size(), 3u);
   EXPECT_NE(events[0].find("brain.Event:2"), std::string::npos);
+  // Of TensorFlow's event.proto: session_log is field 7, with the status START (1) in field 1; step 0 is left
+  // out or written as such.
+  EXPECT_TRUE(base::ends_with(events[1], std::string("\x3a\x02\x08\x01", 4)));
   // wall 1000.5 (field 1, fixed64), step 300 (field 2, varint), summary (field 5) of one value with tag and
   // float.
   const char expected[] =
       "\x09\0\0\0\0\0\x44\x8f\x40"
       "\x10\xac\x02"
       "\x2a\x0d\x0a\x0b\x0a\x04Loss\x15\0\0\x80\x3e";
-  EXPECT_EQ(events[1], std::string(expected, sizeof expected - 1));
+  EXPECT_EQ(events[2], std::string(expected, sizeof expected - 1));
+}
+
+// TensorBoard reads a folder's files in the order of their names.
+TEST(EventWriter, FilesOfOneSecondAreInTheOrderOfTheirStarts) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  std::vector<std::string> paths;
+  for (int i = 0; i < 12; ++i)
+    paths.push_back(base::value_or_throw(EventWriter::create(folder.path())).path());
+  EXPECT_TRUE(std::is_sorted(paths.begin(), paths.end()));
 }
 
 TEST(EventWriter, AFolderThatCannotBeIsAnError) {

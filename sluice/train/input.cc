@@ -206,7 +206,7 @@ std::unique_ptr<data::Dataset> Input::open_mixture() {
     sources.push_back({std::move(dataset), amount, shards});
   }
   auto mixture = std::make_unique<data::Mix>(std::move(sources), options_.mix_by);
-  // An epoch is whole steps: what it would have beyond them would never be trained on.
+  // An epoch is whole updates, by which --mix-from counts.
   const int64_t update = options_.accumulate * rows_ * replicas_;
   if (options_.epoch_samples > 0) mixture->epoch_samples(options_.epoch_samples);
   int64_t steps = mixture->size() / update;
@@ -250,11 +250,24 @@ std::vector<std::string> Input::class_names() const {
 }
 
 int64_t Input::batches(int64_t epoch) const {
+  if (epoch == asked_epoch_) return asked_batches_;
   const int64_t together = rows_ * replicas_;
   const int64_t all = dataset_    ? dataset_->batches(replicas_, epoch)
                       : training_ ? samples_ / together
                                   : (samples_ + together - 1) / together;
-  return !training_ && options_.limit_test_batches > 0 ? std::min(all, options_.limit_test_batches) : all;
+  asked_epoch_ = epoch;
+  asked_batches_ =
+      !training_ && options_.limit_test_batches > 0 ? std::min(all, options_.limit_test_batches) : all;
+  return asked_batches_;
+}
+
+int64_t Input::updates(int64_t epoch) const {
+  const int64_t all = (batches(epoch) + options_.accumulate - 1) / options_.accumulate;
+  return options_.steps_per_epoch > 0 ? std::min(all, options_.steps_per_epoch) : all;
+}
+
+int64_t Input::batches_of(int64_t epoch, int64_t updates) const {
+  return std::min(updates * options_.accumulate, batches(epoch));
 }
 
 std::vector<std::uint64_t> Input::tokens(int64_t epoch) const {
@@ -262,11 +275,10 @@ std::vector<std::uint64_t> Input::tokens(int64_t epoch) const {
   std::vector<std::uint64_t> updates;
   if (set == nullptr) return updates;
   const std::vector<std::uint64_t> batches = set->tokens_of_batches(replicas_, epoch);
-  const auto together = static_cast<size_t>(options_.accumulate);
-  auto steps = static_cast<int64_t>(batches.size() / together);
-  if (options_.steps_per_epoch > 0) steps = std::min(steps, options_.steps_per_epoch);
-  for (auto begin = batches.begin(); steps > 0; --steps, begin += options_.accumulate)
-    updates.push_back(std::accumulate(begin, begin + options_.accumulate, std::uint64_t{0}));
+  const int64_t count = this->updates(epoch);
+  for (int64_t update = 0; update < count; ++update)
+    updates.push_back(std::accumulate(batches.begin() + batches_of(epoch, update),
+                                      batches.begin() + batches_of(epoch, update + 1), std::uint64_t{0}));
   return updates;
 }
 

@@ -32,6 +32,12 @@ class Input {
   // In epoch 0; the last test batch is filled up, and a test ends after --limit-test-batches.
   int64_t batches() const { return batches_; }
   int64_t batches(int64_t epoch) const;  // with a carried-over remainder, epochs may differ by one
+  // Updates of an epoch, of --accumulate batches each; the last one takes what is left.
+  int64_t updates(int64_t epoch) const;
+  // The batches of so many updates from an epoch's start on.
+  int64_t batches_of(int64_t epoch, int64_t updates) const;
+  // Whether all epochs are known to have as many updates. False: ask for each.
+  bool epochs_are_alike() const { return dataset_ == nullptr || mixture_ != nullptr; }
   // Tokens of each update of the epoch, on all replicas; nothing where the set has no token files.
   std::vector<std::uint64_t> tokens(int64_t epoch) const;
   // Of the first image, as the model gets it.
@@ -58,8 +64,9 @@ class Input {
   const TrainOptions& options_;
   bool training_;
   int64_t rows_, replicas_, samples_ = 0, left_out_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
-  std::shared_ptr<const data::Dataset> dataset_;  // nothing: fake data
-  const data::Mix* mixture_ = nullptr;            // the same, when it is one
+  std::shared_ptr<const data::Dataset> dataset_;          // nothing: fake data
+  const data::Mix* mixture_ = nullptr;                    // the same, when it is one
+  mutable int64_t asked_epoch_ = -1, asked_batches_ = 0;  // of batches(): some sets play an epoch to tell
 };
 
 // A test set beside the first one.

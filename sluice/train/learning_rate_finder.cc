@@ -128,18 +128,19 @@ LearningRates Training::sweep_learning_rates(const LearningRateSweep& sweep) {
 
 // The loss before the update.
 double Training::sweep_step(const std::function<std::shared_ptr<Batch>()>& next_batch) {
-  NamedValues values;
-  for (int64_t i = 0; i < options_.accumulate; ++i) {
+  BatchGroup group(options_.accumulate, session_.replicas());
+  for (int64_t i = 0; i < group.batches(); ++i) {
     auto batch = next_batch();
     if (!batch) throw_error(Code::kInvalidArgument, "the training set has no batch");
     std::optional<Accumulate> more;
-    if (i + 1 < options_.accumulate) more.emplace(session_);
-    values = train_batch(*batch);
+    if (i + 1 < group.batches()) more.emplace(session_);
+    train_batch(*batch, group);
+    if (!more) group.scale_gradients(model_);
     session_.step(optimizers(), clip());
   }
   // All processes must see the loss at the same step, so each one is waited for.
   double loss = 0;
-  session_.after_step({values.front().second}, [&](const std::vector<torch::Tensor>& host) {
+  session_.after_step({group.means().front().second}, [&](const std::vector<torch::Tensor>& host) {
     loss = host.front().to(torch::kDouble).mean().item<double>();
   });
   session_.finish();

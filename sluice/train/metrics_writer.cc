@@ -32,7 +32,7 @@ std::vector<Field> fields(const Measurement& row) {
   };
   return {{"loss", test ? "Loss/test" : "Loss", row.loss},
           {"rate", "Rate_step", row.rate},
-          {"global_rate", "Global Rate", row.global_rate},
+          {"global_rate", row.of_epoch ? "Global Rate/epoch" : "Global Rate", row.global_rate},
           {"learning_rate", "LearningRate", row.learning_rate},
           {"accuracy", test ? "Accuracy/test" : "Accuracy/train", row.accuracy},
           {"examples_per_second", "examples/sec", row.examples_per_second},
@@ -68,6 +68,11 @@ std::optional<int64_t> number_after(const std::string& line, const std::string& 
   const char* begin = line.data() + at + mark.size();
   if (std::from_chars(begin, line.data() + line.size(), value).ec != std::errc()) return std::nullopt;
   return value;
+}
+
+bool is_test(const std::string& line) {
+  const auto cells = base::split(line, ',');
+  return cells.size() > 1 && cells[1] == "test";
 }
 
 std::optional<int64_t> csv_step(const std::string& line) {
@@ -170,30 +175,48 @@ std::string json_text(const Measurement& row, double wall) {
   return out + "}";
 }
 
-base::Result<MetricsWriter> MetricsWriter::create(const std::string& folder, int64_t resume_step) {
+base::Result<MetricsWriter> MetricsWriter::create(const std::string& folder, int64_t resume_step,
+                                                  bool test_due) {
+  namespace detail = metrics_detail;
   SLUICE_OK(base::make_directories(folder));
   const std::string csv = base::join_path(folder, "metrics.csv"),
                     jsonl = base::join_path(folder, "metrics.jsonl");
-  SLUICE_OK(
-      metrics_detail::keep_until(csv, resume_step, /*header=*/resume_step > 0, metrics_detail::csv_step));
-  SLUICE_OK(metrics_detail::keep_until(jsonl, resume_step, false, [](const std::string& line) {
-    return metrics_detail::number_after(line, "\"step\": ");
-  }));
-  SLUICE_TRY(auto columns, metrics_detail::widen(csv, base::split(metrics_detail::kColumns, ',')));
-  SLUICE_TRY(EventWriter events, EventWriter::create(folder));
-  return MetricsWriter(folder, std::move(columns), std::move(events));
+  // The line of metrics.jsonl is the last thing that is written of a row.
+  bool has_test = false;
+  const auto step_of_json = [&](const std::string& line) {
+    const auto step = detail::number_after(line, "\"step\": ");
+    has_test = has_test || (step == resume_step && line.find("\"split\": \"test\"") != std::string::npos);
+    return step;
+  };
+  SLUICE_OK(detail::keep_until(jsonl, resume_step, false, step_of_json));
+  const bool again = test_due && !has_test;
+  const auto step_of_csv = [&](const std::string& line) -> std::optional<int64_t> {
+    const auto step = detail::csv_step(line);
+    if (again && step == resume_step && detail::is_test(line)) return std::nullopt;
+    return step;
+  };
+  SLUICE_OK(detail::keep_until(csv, resume_step, /*header=*/resume_step > 0, step_of_csv));
+  SLUICE_TRY(auto columns, detail::widen(csv, base::split(detail::kColumns, ',')));
+  const int64_t first_step = resume_step > 0 ? resume_step + 1 : 0;
+  SLUICE_TRY(EventWriter events, EventWriter::create(folder, first_step));
+  MetricsWriter writer(folder, std::move(columns), std::move(events));
+  writer.first_step_ = first_step;
+  if (test_due && has_test) writer.tested_step_ = resume_step;
+  return writer;
 }
 
 base::Status MetricsWriter::begin(const std::vector<HyperParameter>& parameters, const std::string& config) {
   const double wall = base::wall_seconds();
   SLUICE_OK(events_.hyper_parameters(parameters, wall));
   if (config.empty()) return {};
-  return events_.text("options", base::str("```\n", base::shown_urls(config), "```\n"), 0, wall);
+  // At the first step of this start: a reader that drops an earlier start's steps drops its text, too.
+  return events_.text("options", base::str("```\n", base::shown_urls(config), "```\n"), first_step_, wall);
 }
 
 base::Status MetricsWriter::end() { return events_.ended(base::wall_seconds()); }
 
 base::Status MetricsWriter::write(const Measurement& row) {
+  if (row.split == "test" && has_test(row.step)) return {};
   const double wall = base::wall_seconds();
   const std::string csv = base::join_path(folder_, "metrics.csv");
   std::map<std::string, std::string> cells = {{"time", std::to_string(static_cast<int64_t>(wall))},

@@ -28,6 +28,7 @@ struct Measurement {
   std::optional<double> examples_per_second;  // of all replicas, moving average
   StepRates steps;                            // of the steps since the row before
   std::optional<int> process;                 // only in JSON: of one process alone
+  bool of_epoch = false;                      // of a whole epoch: its rate has a curve of its own
   // Columns of a run's own, with names that need no quotes, and their curves in TensorBoard.
   struct Named {
     std::string column, curve;
@@ -44,8 +45,10 @@ using ValueSink = std::function<base::Status(const std::vector<std::pair<std::st
 class MetricsWriter {
  public:
   // Appends to what the folder holds. `resume_step`: rows of later steps, left by a run that was stopped
-  // after its last checkpoint, are removed first (0: all of them).
-  static base::Result<MetricsWriter> create(const std::string& folder, int64_t resume_step);
+  // after its last checkpoint, are removed first (0: all of them). `test_due`: the test of that step comes
+  // again; its row is not written where there is a whole one already.
+  static base::Result<MetricsWriter> create(const std::string& folder, int64_t resume_step,
+                                            bool test_due = false);
   // The first row with a new name in `others` makes a column of it.
   base::Status write(const Measurement& row);
   // Where the time of an epoch went: a line of metrics.jsonl and three curves of shares, from 0 to 1. The
@@ -56,6 +59,8 @@ class MetricsWriter {
   base::Status end();  // of a run that ended well
   void also_to(ValueSink sink) { sink_ = std::move(sink); }
   EventWriter& events() { return events_; }
+  // Whether the row of this step's test was there before.
+  bool has_test(int64_t step) const { return step == tested_step_; }
   const std::string& folder() const { return folder_; }
 
  private:
@@ -65,6 +70,8 @@ class MetricsWriter {
   std::vector<std::string> columns_;  // of metrics.csv
   EventWriter events_;
   ValueSink sink_;
+  int64_t first_step_ = 0;    // that this start has rows of
+  int64_t tested_step_ = -1;  // see has_test()
 };
 
 // Whether a run's own value may have this name: letters, digits, _ - . and /, and no name of a column that

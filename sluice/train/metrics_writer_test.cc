@@ -98,6 +98,31 @@ TEST(MetricsWriter, RowsAfterTheCheckpointGo) {
   EXPECT_EQ(read(folder, "metrics.jsonl").find("\"step\": 30"), std::string::npos);
 }
 
+// A run was killed between the row of a test and its checkpoint: the test comes again, its row stands once.
+TEST(MetricsWriter, ARowOfATestThatComesAgainStandsOnce) {
+  Measurement test = row(20, 0.5);
+  test.split = "test";
+  for (const bool whole : {true, false}) {
+    auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+    {
+      auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 0));
+      ASSERT_TRUE(writer.write(row(20, 1)));
+      const std::string before = read(folder, "metrics.jsonl");
+      ASSERT_TRUE(writer.write(test));
+      if (!whole) ASSERT_TRUE(base::write_file_atomically(folder.path("metrics.jsonl"), before));
+    }
+    auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 20, /*test_due=*/true));
+    EXPECT_EQ(again.has_test(20), whole);
+    ASSERT_TRUE(again.write(test));
+    test.step = 40;
+    ASSERT_TRUE(again.write(test));
+    test.step = 20;
+    EXPECT_EQ(without_time(read(folder, "metrics.csv")).size(), 4u);  // header, 20 twice, 40
+    const auto lines = base::split(read(folder, "metrics.jsonl"), '\n');
+    EXPECT_EQ(lines.size(), 4u);  // the last one is empty
+  }
+}
+
 TEST(MetricsWriter, AnOlderTableGetsItsNewColumn) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   ASSERT_TRUE(base::write_file_atomically(

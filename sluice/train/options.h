@@ -136,9 +136,10 @@ struct TrainOptions {
   double weight_decay = 1e-4;
   bool no_decay = false;  // of parameters with fewer than two dimensions: biases and those of norms
   double label_smoothing = 0;
-  bool recompute = false;  // layers are computed again in the backward pass (models::TransformerOptions)
-  double clip_norm = 0;    // of all gradients together; 0: no limit
-  double clip_value = 0;   // of each element of a gradient; 0: no limit
+  bool recompute = false;       // layers are computed again in the backward pass (models::TransformerOptions)
+  double clip_norm = 0;         // of all gradients together; 0: no limit
+  double clip_value = 0;        // of each element of a gradient; 0: no limit
+  OnNan on_nan = OnNan::kStop;  // of an update's loss or gradients
   LrSchedule lr_schedule = LrSchedule::kCosine;
   double warmup_epochs = -1;  // -1: the schedule's own
   int64_t warmup_steps = 0;   // instead of it

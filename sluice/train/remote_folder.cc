@@ -42,6 +42,22 @@ base::Result<std::map<std::string, std::vector<std::string>>> checkpoints_in(con
   return folders;
 }
 
+// Of the objects in a folder that begin with `prefix`, not those in folders within it.
+base::Result<std::vector<std::string>> names_in(const std::string& url, const std::string& prefix) {
+  SLUICE_TRY(const cloud::ObjectName root, cloud::parse_object_url(url + "/"));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(root));
+  SLUICE_TRY(const auto objects, store->list(root.bucket, root.object + prefix));
+  std::vector<std::string> names;
+  for (const auto& object : objects)
+    if (const std::string name = object.name.substr(root.object.size()); name.find('/') == std::string::npos)
+      names.push_back(name);
+  return names;
+}
+
+bool is_top(const std::string& folder) {
+  return base::starts_with(folder.substr(folder.rfind('/') + 1), TopPlace::kPrefix);
+}
+
 }  // namespace
 
 bool RemoteFolder::is_remote(const std::string& url) { return cloud::is_object_url(url); }
@@ -100,6 +116,7 @@ void RemoteFolder::work() {
 
 // Metrics and events only ever grow, and what is replaced (confusion.json) has another time.
 base::Status RemoteFolder::upload_changes() {
+  const std::lock_guard lock(uploading_);
   SLUICE_TRY(const auto names, base::list_directory(local()));
   for (const std::string& name : names) {
     const std::string path = base::join_path(local(), name);
@@ -148,20 +165,26 @@ base::Status RemoteFolder::publish(const std::vector<std::string>& folders) {
   SLUICE_TRY(const auto files, base::list_directory(folders.front()));
   for (const std::string& file : files)
     SLUICE_OK(upload(base::join_path(folders.front(), file), url_ + "/" + name + "/" + file));
+  SLUICE_OK(upload_changes());
+  // `last` comes last: whoever goes on from it finds all that is of its step.
   for (const std::string& folder : folders) {
     SLUICE_TRY(const auto pointer,
                cloud::parse_object_url(url_ + "/" + folder.substr(folder.rfind('/') + 1)));
     SLUICE_TRY(const cloud::Store* store, cloud::store_of(pointer));
     SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_text(name + "\n", pointer));
+    std::error_code ignored;
+    if (is_top(folder)) std::filesystem::remove_all(folder, ignored);
   }
   const auto removed = remove_old_checkpoints();
   if (!removed) base::warn("old checkpoints stay in ", url_, ": ", removed.error().what());
   return {};
 }
 
-base::Status RemoteFolder::remove_old_checkpoints() {
+base::Status RemoteFolder::remove_old_checkpoints() const {
+  SLUICE_TRY(std::vector<std::string> pointers, names_in(url_, TopPlace::kPrefix));
+  pointers.insert(pointers.end(), {"last", "best"});
   std::set<std::string> kept;
-  for (const char* pointer : {"last", "best"}) {
+  for (const std::string& pointer : pointers) {
     SLUICE_TRY(const std::string name, sessions::object_text(url_ + "/" + pointer));
     kept.insert(name);
   }
@@ -175,5 +198,37 @@ base::Status RemoteFolder::remove_old_checkpoints() {
   }
   return {};
 }
+
+class RemoteFolder::Top final : public TopPlace {
+ public:
+  explicit Top(const RemoteFolder& folder) : folder_(folder) {}
+  base::Result<std::vector<std::string>> names() const override { return names_in(folder_.url_, kPrefix); }
+  base::Result<std::optional<sessions::Progress>> progress(const std::string& name) const override {
+    SLUICE_TRY(const std::string checkpoint, sessions::object_text(folder_.url_ + "/" + name));
+    if (checkpoint.empty() || checkpoint.find('/') != std::string::npos)
+      return std::optional<sessions::Progress>();
+    SLUICE_TRY(const auto fetched, base::TemporaryDirectory::create("sluice-top"));
+    const auto status = cloud::download(folder_.url_ + "/" + checkpoint + "/state.json",
+                                        base::join_path(fetched.path(), "state.json"));
+    if (!status && status.error().code() == Code::kNotFound) return std::optional<sessions::Progress>();
+    if (!status) return tl::unexpected<Error>(status.error());
+    auto found = sessions::read_progress(fetched.path());
+    return found ? std::optional(std::move(*found)) : std::nullopt;
+  }
+  base::Status remove(const std::string& name) const override {
+    SLUICE_TRY(const cloud::ObjectName pointer, cloud::parse_object_url(folder_.url_ + "/" + name));
+    SLUICE_TRY(const cloud::Store* store, cloud::store_of(pointer));
+    const auto facts = store->stat(pointer);
+    if (!facts && facts.error().code() == Code::kNotFound) return {};
+    if (!facts) return tl::unexpected<Error>(facts.error());
+    SLUICE_OK(store->remove(pointer, facts->generation));
+    return folder_.remove_old_checkpoints();
+  }
+
+ private:
+  const RemoteFolder& folder_;
+};
+
+std::unique_ptr<TopPlace> RemoteFolder::top() { return std::make_unique<Top>(*this); }
 
 }  // namespace sluice::train

@@ -4,45 +4,63 @@
 #include <filesystem>
 
 #include "sluice/base/file.h"
-#include "sluice/base/number.h"
 #include "sluice/base/strings.h"
-#include "sluice/session/checkpoint.h"
 
 namespace sluice::train {
 namespace top_checkpoints_detail {
 
-constexpr const char* kPrefix = "top-";
+class Folder final : public TopPlace {
+ public:
+  explicit Folder(std::string logdir) : logdir_(std::move(logdir)) {}
+  base::Result<std::vector<std::string>> names() const override {
+    SLUICE_TRY(const auto all, base::list_directory(logdir_));
+    std::vector<std::string> names;
+    for (const std::string& name : all)
+      if (base::starts_with(name, kPrefix) && base::is_directory(base::join_path(logdir_, name)))
+        names.push_back(name);
+    return names;
+  }
+  base::Result<std::optional<sessions::Progress>> progress(const std::string& name) const override {
+    auto found = sessions::read_progress(base::join_path(logdir_, name));
+    return found ? std::optional(std::move(*found)) : std::nullopt;
+  }
+  base::Status remove(const std::string& name) const override {
+    const std::string folder = base::join_path(logdir_, name);
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+    if (error) return base::fail_errno(error.value(), "remove", folder);
+    return {};
+  }
 
-base::Status remove(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::remove_all(folder, error);
-  if (error) return base::fail_errno(error.value(), "remove", folder);
-  return {};
+ private:
+  const std::string logdir_;
+};
+
+std::string name_at(int64_t step) {
+  const std::string number = std::to_string(step);
+  const std::string zeros(number.size() < 9 ? 9 - number.size() : 0, '0');
+  return base::str(TopPlace::kPrefix, zeros, number);
 }
 
 }  // namespace top_checkpoints_detail
 
-std::string TopCheckpoints::folder(int64_t step) const {
-  const std::string number = std::to_string(step);
-  const std::string zeros(number.size() < 9 ? 9 - number.size() : 0, '0');
-  return base::join_path(logdir_, base::str(top_checkpoints_detail::kPrefix, zeros, number));
+std::unique_ptr<TopPlace> top_in_folder(const std::string& logdir) {
+  return std::make_unique<top_checkpoints_detail::Folder>(logdir);
 }
 
-base::Result<TopCheckpoints> TopCheckpoints::open(const std::string& logdir, int64_t keep,
-                                                  const Monitor& monitor, int64_t step) {
-  TopCheckpoints top(logdir, keep, monitor);
-  SLUICE_TRY(const auto names, base::list_directory(logdir));
+base::Result<TopCheckpoints> TopCheckpoints::open(std::unique_ptr<TopPlace> place, int64_t keep,
+                                                  const Monitor& monitor, int64_t step, bool test_due) {
+  TopCheckpoints top(std::move(place), keep, monitor);
+  SLUICE_TRY(const auto names, top.place_->names());
   for (const std::string& name : names) {
-    if (!base::starts_with(name, top_checkpoints_detail::kPrefix)) continue;
-    const std::string path = base::join_path(logdir, name);
-    if (!base::is_directory(path)) continue;
-    const auto progress = sessions::read_progress(path);
+    SLUICE_TRY(const auto progress, top.place_->progress(name));
     const bool is_ours = progress && progress->value && progress->monitor == monitor.name &&
-                         progress->step <= step && path == top.folder(progress->step);
+                         progress->step <= (test_due ? step - 1 : step) &&
+                         name == top_checkpoints_detail::name_at(progress->step);
     if (is_ours)
       top.best_.push_back({*progress->value, progress->step});
     else
-      top.displaced_.push_back(path);
+      top.displaced_.push_back(name);
   }
   top.rank();
   SLUICE_OK(top.remove_displaced());
@@ -55,13 +73,13 @@ void TopCheckpoints::rank() {
     return monitor_.is_better(a.value, b.value);
   });
   for (; static_cast<int64_t>(best_.size()) > keep_; best_.pop_back())
-    displaced_.push_back(folder(best_.back().step));
+    displaced_.push_back(top_checkpoints_detail::name_at(best_.back().step));
 }
 
 std::optional<std::string> TopCheckpoints::add(double value, int64_t step) {
   best_.push_back({value, step});
   rank();
-  const std::string own = folder(step);
+  const std::string own = top_checkpoints_detail::name_at(step);
   const auto refused = std::find(displaced_.begin(), displaced_.end(), own);
   if (refused == displaced_.end()) return own;
   displaced_.erase(refused);
@@ -70,7 +88,7 @@ std::optional<std::string> TopCheckpoints::add(double value, int64_t step) {
 
 base::Status TopCheckpoints::remove_displaced() {
   while (!displaced_.empty()) {
-    SLUICE_OK(top_checkpoints_detail::remove(displaced_.back()));
+    SLUICE_OK(place_->remove(displaced_.back()));
     displaced_.pop_back();
   }
   return {};

@@ -19,7 +19,6 @@
 #include "sluice/train/language/language_task.h"
 #include "sluice/train/option_checks.h"
 #include "sluice/train/predictions.h"
-#include "sluice/train/remote_folder.h"
 #include "sluice/train/token_counts.h"
 #include "sluice/train/training.h"
 
@@ -77,6 +76,7 @@ void check_changes(const TrainOptions& options) {
 void check_recipe(const TrainOptions& options) {
   check_choice("--optimizer", options.optimizer);
   check_choice("--lr-schedule", options.lr_schedule);
+  check_choice("--on-nan", options.on_nan);
   check_recipe_numbers(options);
   const auto& betas = options.betas;
   const auto is_beta = [](double beta) { return beta >= 0 && beta < 1; };
@@ -145,9 +145,6 @@ void check_length(const TrainOptions& options) {
   at_least("--test-every-steps", options.test_every_steps, 0);
   at_least("--patience", options.patience, 0);
   at_least("--save-top-k", options.save_top_k, 0);
-  if (options.save_top_k > 0 && RemoteFolder::is_remote(options.logdir))
-    throw_error(Code::kInvalidArgument,
-                base::str("--save-top-k needs a log folder of this machine, not ", options.logdir));
   check_averages(options);
   check_frozen(options);
   if (!(options.min_delta >= 0))

@@ -25,13 +25,6 @@ namespace training_detail {
 
 constexpr const char* kCallback = "callback.";
 
-// Far from what no int64_t holds, so that schedules can count on.
-int64_t saturated_product(int64_t a, int64_t b) {
-  constexpr int64_t kMaxSteps = int64_t{1} << 60;
-  int64_t product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? kMaxSteps : std::min(product, kMaxSteps);
-}
-
 std::string prefix_of(const Callback& callback) { return base::str(kCallback, callback.name(), "."); }
 
 // That the optimizers are over parameters of the model, each over its own.
@@ -86,20 +79,21 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
                : options.json                        ? ConsoleMode::kJson
                                                      : ConsoleMode::kText),
       step_names_(/*all=*/options.find_batch_size),
-      steps_per_epoch_(train.batches() / options.accumulate),
+      length_(run_length(train, options)),
       started_(base::monotonic_seconds()),
       saved_(started_) {
-  if (options.steps_per_epoch > 0) steps_per_epoch_ = std::min(steps_per_epoch_, options.steps_per_epoch);
-  if (steps_per_epoch_ == 0)
-    throw_error(Code::kInvalidArgument, base::str("an epoch has ", train.batches(),
-                                                  " batches, less than --accumulate ", options.accumulate));
-  const auto epoch = static_cast<double>(steps_per_epoch_);
-  const int64_t all = training_detail::saturated_product(options.epochs, steps_per_epoch_);
+  if (length_.max_steps == 0)
+    throw_error(Code::kInvalidArgument,
+                base::str("no epoch of the training set has a step: its rows fill no ",
+                          "batch; choose a smaller --batch-size"));
+  const double epoch = length_.steps_per_epoch;
+  const int64_t all = length_.steps;
   // From max_tokens it is known exactly: other epochs may have another number of steps than the first.
   if (options.max_steps > all && options.max_tokens == 0)
     throw_error(Code::kInvalidArgument,
                 base::str("--max-steps ", options.max_steps, " has no effect: ", options.epochs,
-                          " epochs of ", steps_per_epoch_, " steps end before it; choose more --epochs"));
+                          " epochs of ", length_.min_steps == length_.max_steps ? "" : "up to ",
+                          length_.max_steps, " steps end before it; choose more --epochs"));
   schedule_ = {.kind = options.lr_schedule,
                .lr = options.lr,
                .warmup_epochs = options.warmup_steps > 0 ? static_cast<double>(options.warmup_steps) / epoch
@@ -112,6 +106,7 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
                .epochs = static_cast<double>(options.max_steps > 0 ? options.max_steps : all) / epoch,
                .steps_per_epoch = epoch};
   base::value_or_throw(check(schedule_));
+  if (options.on_nan == OnNan::kSkip) skipped_.emplace(session_, model_);
   if (all_workers_log() && !session.is_leader() && !options.quiet)
     own_console_.emplace(options.json ? ConsoleMode::kJson : ConsoleMode::kText);
   progress_.model = options.model;
@@ -149,8 +144,11 @@ double Training::run_seconds() const { return earlier_seconds_ + base::monotonic
 
 RunPlace Training::place() const {
   const auto steps = static_cast<int64_t>(std::llround(schedule_.epochs * schedule_.steps_per_epoch));
+  const double part = progress_.batch == 0 ? 0
+                                           : static_cast<double>(progress_.batch) /
+                                                 static_cast<double>(std::max<int64_t>(epoch_steps(), 1));
   return {.step = progress_.step,
-          .epoch = static_cast<double>(progress_.step) / schedule_.steps_per_epoch,
+          .epoch = static_cast<double>(progress_.epoch) + part,
           .steps = steps,
           .epochs = schedule_.epochs};
 }
@@ -231,8 +229,9 @@ void Training::prepare() {
 
 void Training::open_metrics() {
   if (session_.is_leader())
-    metrics_ = base::value_or_throw(
-        MetricsWriter::create(remote_ ? remote_->local() : options_.logdir, progress_.step));
+    metrics_ =
+        base::value_or_throw(MetricsWriter::create(remote_ ? remote_->local() : options_.logdir,
+                                                   progress_.step, progress_.due.test && test_ != nullptr));
   if (metrics_) {
     const int64_t batch = train_.rows() * session_.replicas() * options_.accumulate;
     const auto parameters = hyper_parameters(options_, batch);
@@ -295,12 +294,21 @@ void Training::announce() {
   console_.line(base::str(
       "model ", options_.model.empty() ? model_.name() : options_.model, ": ", weights, " weights on ",
       session_.device(), ", ", name_of(options_.precision), "; train ", train_.samples(), " samples, test ",
-      test_ ? test_->samples() : 0, "; ", steps_per_epoch_, " steps an epoch, ",
-      base::counted(options_.epochs, "epoch"),
+      test_ ? test_->samples() : 0, "; ", text_of(length_), ", ", base::counted(options_.epochs, "epoch"),
       options_.max_steps > 0 ? base::str(", but ", base::counted(options_.max_steps, "step"), " at most")
                              : "",
       options_.max_tokens > 0 ? base::str(" (", base::grouped(options_.max_tokens), " tokens)") : "", "; ",
       train_.describe_remainder()));
+  if (!length_.empty.empty() && session_.is_leader()) {
+    std::vector<std::string> numbers;
+    for (const int64_t epoch : length_.empty) numbers.push_back(std::to_string(epoch + 1));
+    base::warn(numbers.size() == 1 ? "epoch " : "epochs ", base::join(numbers, ", "),
+               numbers.size() == 1 ? " has no step" : " have no step",
+               ": what their order packs fills no batch; choose a smaller --batch-size");
+  }
+  if (train_.batches() < options_.accumulate && session_.is_leader())
+    base::warn("an epoch has ", base::counted(train_.batches(), "batch"), ", less than --accumulate ",
+               options_.accumulate, ": it is one update of them");
   if (options_.summary > 0 && !session_.backend().is_xla())
     console_.line(model_summary(model_, options_.summary));
   if (!options_.where.empty() || !options_.test_where.empty()) announce_filters();
@@ -343,22 +351,29 @@ TrainResult Training::operator()() {
   announce();
   if (options_.save_top_k > 0 && session_.is_leader())
     top_ = std::make_unique<TopCheckpoints>(base::value_or_throw(
-        TopCheckpoints::open(options_.logdir, options_.save_top_k, steps_.monitor, progress_.step)));
+        TopCheckpoints::open(remote_ ? remote_->top() : top_in_folder(options_.logdir), options_.save_top_k,
+                             steps_.monitor, progress_.step, progress_.due.test && test_ != nullptr)));
   load_callbacks();
   call_back("begin", [this](Callback& callback) { callback.begin(*this); });
   if (const ProfileSteps steps = profile_steps(options_.profile); steps.end > 0)
     session_.profile(steps.first, steps.end, options_.logdir);
+  if (!finish_due()) return stopped();
   Halt halt = limit_reached();
-  while (progress_.epoch < options_.epochs && halt == Halt::kNone && stop_reason_.empty()) {
+  while (progress_.epoch < options_.epochs &&
+         ((halt == Halt::kNone && stop_reason_.empty()) || progress_.due.within_epoch)) {
     halt = train_epoch();
-    if (halt == Halt::kSignal) return stopped();
     const bool whole = progress_.batch == epoch_steps();
+    if (halt == Halt::kSignal && !whole) return stopped();
     end_of_epoch(whole);
     if (whole) call_back("after_epoch", [this](Callback& callback) { callback.after_epoch(*this); });
     session_.sync_buffers(model_);
     const std::optional<double> before = progress_.best;
-    const bool last = halt != Halt::kNone || progress_.epoch == options_.epochs;
-    if ((last || progress_.epoch % options_.test_every_epochs == 0) && !test_epoch()) return stopped();
+    const bool halts = halt == Halt::kMaxSteps || halt == Halt::kMaxTime || halt == Halt::kCallback;
+    progress_.due.test = is_test_due(halts || !stop_reason_.empty());
+    progress_.due.within_epoch = false;
+    if (halt == Halt::kSignal) return stopped();
+    if (progress_.due.test && !test_epoch()) return stopped();
+    ends_here_ = !stop_reason_.empty();
     save(progress_.best != before);
   }
   if (!stop_reason_.empty())
@@ -369,6 +384,24 @@ TrainResult Training::operator()() {
                             " of --max-time are over at epoch ", progress_.epoch + 1, ", step ",
                             progress_.step, ". --resume goes on when it is given more."));
   return end();
+}
+
+bool Training::is_test_due(bool last) const {
+  if (test_ == nullptr || progress_.tested == progress_.step) return false;
+  return last || progress_.epoch == options_.epochs || progress_.epoch % options_.test_every_epochs == 0;
+}
+
+bool Training::finish_due() {
+  if (test_ == nullptr) progress_.due.test = false;
+  if (progress_.due.within_epoch) return true;  // see finish_due_within_epoch()
+  if (stop_reason_.empty()) stop_reason_ = progress_.due.stop;
+  if (!progress_.due.test) return true;
+  console_.line("A test was due where the run was stopped: it comes first.");
+  const std::optional<double> before = progress_.best;
+  if (!test_epoch()) return false;
+  ends_here_ = !stop_reason_.empty();
+  save(progress_.best != before);
+  return true;
 }
 
 // What a callback is given back has its own names.
@@ -419,23 +452,47 @@ void Training::write_checkpoints(bool best) {
   for (const auto& callback : callbacks_)
     if (std::string state = callback->state(); !state.empty())
       progress_.callbacks[callback->name()] = std::move(state);
-  progress_.input = train_.state(session_, data_epoch(), progress_.batch * options_.accumulate);
+  progress_.due.stop = ends_here_ ? "" : stop_reason_;
+  progress_.input = train_.state(session_, data_epoch(), train_.batches_of(data_epoch(), progress_.batch));
   sessions::Snapshot snapshot =
       sessions::take_snapshot(session_.backend(), model_, optimizers(), progress_, callback_tensors());
   snapshot.files = steps_.files;
   // `last` comes behind the others: a run that goes on from it has them all.
   std::vector<std::string> folders;
   if (best) folders.push_back(folder("best"));
+  await_checkpoint();
   if (top_ && progress_.value) {
     // What a better one has displaced goes when that is on the disk.
-    base::value_or_throw(writer_.wait());
     base::value_or_throw(top_->remove_displaced());
-    if (const auto top = top_->add(*progress_.value, progress_.step)) folders.push_back(*top);
+    if (const auto top = top_->add(*progress_.value, progress_.step)) folders.push_back(folder(top->c_str()));
   }
   folders.push_back(folder("last"));
-  saved_folders_.insert(folders.begin(), folders.end());
+  writing_ = folders;
   progress_.value.reset();
   base::value_or_throw(writer_.write(std::move(snapshot), std::move(folders)));
+}
+
+void Training::await_checkpoint() {
+  const std::vector<std::string> folders = std::exchange(writing_, {});
+  const base::Status written = writer_.wait();
+  if (written) {
+    saved_folders_.insert(folders.begin(), folders.end());
+    return;
+  }
+  if (written.error().code() != Code::kOutOfRange) throw_error(written.error());
+  throw_error(Code::kOutOfRange, base::str(written.error().what(),
+                                           ". Try a smaller --lr, --warmup-epochs, --clip-norm or --on-nan ",
+                                           "skip. ", last_good()));
+}
+
+std::string Training::last_good() {
+  if (!writing_.empty()) {
+    // The first one may be on its way.
+    const std::vector<std::string> folders = std::exchange(writing_, {});
+    if (writer_.wait()) saved_folders_.insert(folders.begin(), folders.end());
+  }
+  return has_checkpoint("last") ? base::str("The last good checkpoint is ", shown("last"), ".")
+                                : "There is no checkpoint yet.";
 }
 
 void Training::stop(const std::string& reason) {
@@ -457,10 +514,11 @@ TrainResult Training::result_so_far() const {
 
 TrainResult Training::stopped() {
   const int signal = SignalGuard::pending();
+  stopping_ = true;
   session_.sync_buffers(model_);
   session_.finish();
   save(false);
-  base::value_or_throw(writer_.wait());
+  await_checkpoint();
   deliver_logs(/*wait=*/true);
   end_mlflow("KILLED", 5);
   if (remote_) base::value_or_throw(remote_->finish());
@@ -489,8 +547,8 @@ std::string Training::shown_checkpoints() const {
 
 TrainResult Training::end() {
   deliver_logs(/*wait=*/true);
+  await_checkpoint();
   if (metrics_) base::value_or_throw(metrics_->end());
-  base::value_or_throw(writer_.wait());
   if (top_) base::value_or_throw(top_->remove_displaced());
   end_mlflow("FINISHED", 10);
   if (remote_) base::value_or_throw(remote_->finish());
@@ -504,6 +562,7 @@ TrainResult Training::end() {
   if (test_ != nullptr && progress_.best)
     console_.line(base::str(steps_.monitor.higher_is_better ? "Max " : "Min ",
                             text_of(steps_.monitor.name, *progress_.best, ": ")));
+  if (progress_.skipped > 0) console_.line(base::str("Skipped Updates: ", progress_.skipped));
   console_.line(base::str("Avg. Global Rate: ", sessions::fixed(result.examples_per_second, 2),
                           " examples per second"));
   if (options_.fast_dev_run > 0)
@@ -513,13 +572,14 @@ TrainResult Training::end() {
     console_.line(base::str(shown_checkpoints(), "; metrics: ", shown("metrics.csv"),
                             "; curves: tensorboard --logdir ", options_.logdir));
   if (test_ != nullptr && options_.target_accuracy > 0 && result.best_accuracy < options_.target_accuracy) {
-    console_.line(
-        base::str("The target accuracy of ", sessions::fixed(options_.target_accuracy, 2), "% was missed."));
+    console_.line(base::str("The target accuracy of ", sessions::fixed(options_.target_accuracy, 2),
+                            progress_.best ? "% was missed." : "% was missed: no test has measured any."));
     result.exit_status = kTargetMissed;
   }
   nlohmann::json summary = {
       {"event", "end"},
       {"steps", result.steps},
+      {"skipped_updates", progress_.skipped},
       {"seconds", seconds},
       {"monitor", steps_.monitor.name},
       {"best", progress_.best ? nlohmann::json(*progress_.best) : nlohmann::json()},

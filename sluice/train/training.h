@@ -12,6 +12,7 @@
 #include "sluice/session/checkpoint.h"
 #include "sluice/session/log_line.h"
 #include "sluice/session/rate.h"
+#include "sluice/train/batch_group.h"
 #include "sluice/train/console.h"
 #include "sluice/train/epoch_times.h"
 #include "sluice/train/evaluate.h"
@@ -19,8 +20,10 @@
 #include "sluice/train/learning_rate_finder.h"
 #include "sluice/train/metrics_writer.h"
 #include "sluice/train/remote_folder.h"
+#include "sluice/train/run_length.h"
 #include "sluice/train/schedule.h"
 #include "sluice/train/signals.h"
+#include "sluice/train/skipped_updates.h"
 #include "sluice/train/steps.h"
 #include "sluice/train/tensor_logs.h"
 #include "sluice/train/top_checkpoints.h"
@@ -65,24 +68,28 @@ class Training final : private Run {
   enum class Halt { kNone, kSignal, kMaxSteps, kMaxTime, kCallback };
   Halt train_epoch();
   int64_t epoch_steps() const;  // of a whole epoch
+  // The batches of the update that comes, and what they give together.
+  BatchGroup next_group() const;
+  // One update, of the feed's next batches.
+  void train_step(Feed& feed);
+  void count_skipped(const torch::Tensor& skipped);
   // Says where the epoch's time went, and, when much of it was waiting for data, what held that up.
   void report_times(double wall);
   void report_mixture();
   // Tokens of the set in the first updates of an epoch, or in all of them; 0: there are no token files.
   std::uint64_t tokens_of(int64_t epoch, int64_t updates = -1) const;
   void report_tokens(bool whole, Measurement& row);
-  // The gradients of a batch, or with updating_step all of its updates; gives what there is to log, the loss
-  // first, each of one element.
-  NamedValues train_batch(Batch& batch);
-  void add_gradients(const torch::Tensor& mean, const torch::Tensor& loss,
-                     const std::optional<RowWeights>& weights);
-  void scale_gradients();
-  void end_step(const Batch& batch);  // updates, unless gradients are accumulated
-  void after_update(const NamedValues& values, int64_t steps, bool stop);
+  // Adds to the group the gradients of a batch, or with updating_step makes all of its updates, and what
+  // there is to log: the loss first, each of one element.
+  void train_batch(Batch& batch, BatchGroup& group);
+  void end_step(const Batch& batch, int64_t batches);
+  // Logs; true: a checkpoint is to be written here.
+  bool after_update(int64_t steps, bool stop);
+  void save_within_epoch();
   // A line whose values come later.
   void report(sessions::LogLine line, int64_t step, double lr, bool log);
   void report_own(sessions::LogLine line, int64_t step, double lr);
-  void check_finite(const sessions::LogLine& line, int64_t step, double lr) const;
+  void check_finite(const sessions::LogLine& line, int64_t step, double lr);
   Measurement measurement(const sessions::LogLine& line, int64_t step, double lr) const;
   void end_of_epoch(bool whole);
   bool test_within_epoch();
@@ -103,6 +110,7 @@ class Training final : private Run {
   void log_image(const std::string& tag, const torch::Tensor& image) override;
   void log_histogram(const std::string& tag, const torch::Tensor& values) override;
   void log_text(const std::string& tag, const std::string& markdown) override;
+  bool forward_epoch(const std::function<void()>& after_batch) override;
   void deliver_logs(bool wait) { tensor_logs_.deliver(metrics_ ? &metrics_->events() : nullptr, wait); }
   // Calls a hook of each callback; an error names them.
   template <typename Hook>
@@ -117,8 +125,16 @@ class Training final : private Run {
   int64_t shown_epoch() const { return progress_.epoch + (progress_.batch > 0 ? 1 : 0); }
   double run_seconds() const;  // of the whole run, earlier parts included
 
+  // What the checkpoint says is still due at its place, at an epoch's end and after an update within one.
+  // finish_due: false: a signal came.
+  bool finish_due();
+  Halt finish_due_within_epoch();
+  bool is_test_due(bool last) const;  // at the end of an epoch
   void save(bool best);
   void write_checkpoints(bool best);
+  // Until what is being written is there. Throws where it could not be, or must not be: its weights are NaN.
+  void await_checkpoint();
+  std::string last_good();  // as a sentence
   // Whether the run's log folder has it. In a bucket: whether this part of the run has written or read it.
   bool has_checkpoint(const char* name) const;
   std::string shown_checkpoints() const;
@@ -158,6 +174,8 @@ class Training final : private Run {
   const Steps& steps_;
   const std::vector<std::shared_ptr<Callback>> callbacks_;
   std::string stop_reason_;  // of a callback; "": none asked to stop
+  bool ends_here_ = false;   // the checkpoint that comes is the last one
+  bool stopping_ = false;    // by a signal: what comes must be quick
   struct Optimizing {
     OptimizerSetup setup;
     std::vector<double> rates;  // of its groups, as they were made
@@ -176,6 +194,7 @@ class Training final : private Run {
   std::optional<sessions::Checkpoint> restored_;
   std::string restored_from_;            // as messages name it
   std::set<std::string> saved_folders_;  // of this machine, by this part of the run
+  std::vector<std::string> writing_;     // on their way to become some of these
   NamedValues restored_tensors_;         // of callbacks
   sessions::Progress progress_;
   std::optional<sessions::RateTracker> rate_;  // of this epoch
@@ -184,10 +203,12 @@ class Training final : private Run {
   double opening_input_ = 0;  // seconds until the epoch's feed was there
   std::optional<BatchMeans> epoch_means_;
   ShapeNames step_names_;
-  torch::Tensor accumulated_weight_;  // of an update's batches so far, over all replicas
+  NamedValues logged_;                     // of the last update
+  std::optional<SkippedUpdates> skipped_;  // of --on-nan skip
+  int64_t skipped_in_a_row_ = 0;
   double last_loss_ = 0;
   metrics::Values tested_;  // of the last test
-  int64_t steps_per_epoch_;
+  RunLength length_;
   int64_t first_step_ = 0;           // that this part of the run does
   std::uint64_t tokens_before_ = 0;  // of the epochs before this one; the leader's
   double started_;                   // monotonic seconds

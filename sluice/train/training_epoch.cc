@@ -22,6 +22,8 @@
 namespace sluice::train {
 namespace training_detail {
 
+constexpr int64_t kMaxSkipped = 100;  // updates in a row
+
 // The updates of one step, and their losses.
 class StepUpdates final : public Updates {
  public:
@@ -56,9 +58,11 @@ Training::Halt Training::agreed_halt() {
   return Halt::kMaxTime;
 }
 
-int64_t Training::epoch_steps() const {
-  const int64_t steps = train_.batches(data_epoch()) / options_.accumulate;
-  return options_.steps_per_epoch > 0 ? std::min(steps, options_.steps_per_epoch) : steps;
+int64_t Training::epoch_steps() const { return train_.updates(data_epoch()); }
+
+BatchGroup Training::next_group() const {
+  const int64_t first = train_.batches_of(data_epoch(), progress_.batch);
+  return {train_.batches_of(data_epoch(), progress_.batch + 1) - first, session_.replicas()};
 }
 
 Training::Halt Training::train_epoch() {
@@ -68,7 +72,7 @@ Training::Halt Training::train_epoch() {
   epoch_means_.emplace(session_);
   epoch_began_ = session_.backend().times();
   const base::Stopwatch opening;
-  auto feed = train_.feed(session_, data_epoch(), progress_.batch * options_.accumulate,
+  auto feed = train_.feed(session_, data_epoch(), train_.batches_of(data_epoch(), progress_.batch),
                           std::exchange(progress_.input, {}));  // of the epoch that was restored alone
   opening_input_ = opening.seconds();
   int64_t steps = epoch_steps();
@@ -76,34 +80,63 @@ Training::Halt Training::train_epoch() {
     steps = std::min(steps, progress_.batch + std::max<int64_t>(options_.max_steps - progress_.step, 0));
   std::function<std::optional<stablehlo::Work>()> work;
   if (options_.summary > 0 && progress_.step == first_step_) work = session_.backend().watch_work();
-  Halt halt = Halt::kNone;
+  Halt halt = progress_.due.within_epoch ? finish_due_within_epoch() : Halt::kNone;
   while (progress_.batch < steps && halt == Halt::kNone) {
     set_learning_rates();
     // Random numbers depend on the seed and the step alone: a resumed run draws the same ones.
     torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(progress_.step)}));
-    NamedValues values;
-    for (int64_t i = 0; i < options_.accumulate; ++i) {
-      auto batch = feed.next();
-      if (!batch)
-        throw_error(Code::kDataLoss, "the training set ended before its epoch: did its shards change?");
-      std::optional<Accumulate> more;
-      if (i + 1 < options_.accumulate) more.emplace(session_);
-      values = train_batch(*batch);
-      rate_->add(batch->count);
-      if (i + 1 == options_.accumulate) scale_gradients();
-      end_step(*batch);
-    }
+    train_step(feed);
     if (const auto first = work ? work() : std::nullopt) announce_layers(*first);
     work = nullptr;
     halt = agreed_halt();
-    after_update(values, steps, halt != Halt::kNone);
+    const bool saves = after_update(steps, halt != Halt::kNone);
     call_back("after_step", [this](Callback& callback) { callback.after_step(*this); });
+    const bool goes_on = halt == Halt::kNone && stop_reason_.empty();
     const bool tests = options_.test_every_steps > 0 && progress_.step % options_.test_every_steps == 0;
-    if (tests && halt == Halt::kNone && progress_.batch < steps && !test_within_epoch()) halt = Halt::kSignal;
+    progress_.due.test = test_ != nullptr && tests && progress_.batch < steps;
+    progress_.due.within_epoch = progress_.due.test || !stop_reason_.empty();
+    // Where the run ends a test and a checkpoint come in any case.
+    if (saves && goes_on) save_within_epoch();
+    if (progress_.due.test && goes_on && !test_within_epoch()) halt = Halt::kSignal;
     if (halt == Halt::kNone && !stop_reason_.empty()) halt = Halt::kCallback;
   }
   fed_ = feed.statistics();
   return halt == Halt::kNone && limit_reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
+}
+
+void Training::train_step(Feed& feed) {
+  BatchGroup group = next_group();
+  if (skipped_) skipped_->begin_step();
+  std::shared_ptr<Batch> batch;
+  for (int64_t i = 0; i < group.batches(); ++i) {
+    batch = feed.next();
+    if (!batch)
+      throw_error(Code::kDataLoss, "the training set ended before its epoch: did its shards change?");
+    std::optional<Accumulate> more;
+    if (i + 1 < group.batches()) more.emplace(session_);
+    train_batch(*batch, group);
+    rate_->add(batch->count);
+    if (more) session_.step(std::vector<torch::optim::Optimizer*>());
+  }
+  logged_ = group.means();
+  group.scale_gradients(model_);
+  end_step(*batch, group.batches());
+}
+
+Training::Halt Training::finish_due_within_epoch() {
+  if (stop_reason_.empty()) stop_reason_ = progress_.due.stop;
+  if (progress_.due.test) {
+    console_.line("A test was due where the run was stopped: it comes first.");
+    if (!test_within_epoch()) return Halt::kSignal;
+  }
+  progress_.due.within_epoch = false;
+  return stop_reason_.empty() ? agreed_halt() : Halt::kCallback;
+}
+
+void Training::save_within_epoch() {
+  session_.sync_buffers(model_);
+  session_.finish();  // the loss is checked before its weights replace a good checkpoint
+  save(false);
 }
 
 // Its time is none of the epoch's.
@@ -114,6 +147,7 @@ bool Training::test_within_epoch() {
   const sessions::DeviceTimes before = session_.backend().times();
   const std::optional<double> best = progress_.best;
   if (!test_epoch()) return false;
+  progress_.due.within_epoch = !stop_reason_.empty();
   save(progress_.best != best);
   model_.train();
   const sessions::DeviceTimes now = session_.backend().times();
@@ -124,14 +158,43 @@ bool Training::test_within_epoch() {
   return true;
 }
 
-void Training::end_step(const Batch& batch) {
+// An update of fewer batches than others is a program of its own.
+void Training::end_step(const Batch& batch, int64_t batches) {
   StepOptions options = clip();
-  const std::string boundary = step_names_.name("step", batch);
+  std::string boundary = step_names_.name("step", batch);
+  if (batches < options_.accumulate) boundary += base::str(" of ", base::counted(batches, "batch"));
+  torch::Tensor skipped;
   options.behind_update = [&] {
+    if (skipped_ && steps_.training_step) skipped_->after_update();
+    if (skipped_) skipped = skipped_->end_step();
     call_back("within_step", [this](Callback& callback) { callback.within_step(*this); });
     if (boundary != "step") session_.sync(boundary.c_str());
   };
-  session_.step(steps_.updating_step ? std::vector<torch::optim::Optimizer*>() : optimizers(), options);
+  const auto all = steps_.updating_step ? std::vector<torch::optim::Optimizer*>() : optimizers();
+  if (skipped_ && steps_.training_step) skipped_->before_update(logged_.front().second, all);
+  session_.step(all, options);
+  if (skipped_) count_skipped(skipped);
+}
+
+void Training::count_skipped(const torch::Tensor& skipped) {
+  session_.after_step({skipped}, [this, alive = std::weak_ptr<char>(alive_),
+                                  step = progress_.step + 1](const std::vector<torch::Tensor>& host) {
+    if (alive.expired()) return;
+    if (host.front().item<double>() == 0) {
+      skipped_in_a_row_ = 0;
+      return;
+    }
+    ++progress_.skipped;
+    if (session_.is_leader())
+      base::warn("step ", step, ": its loss or gradients are NaN or infinite, so its update was skipped (",
+                 base::counted(progress_.skipped, "skipped update"), " so far)");
+    if (++skipped_in_a_row_ < training_detail::kMaxSkipped) return;
+    throw_error(
+        Code::kOutOfRange,
+        base::str("the last ", skipped_in_a_row_, " updates were all skipped, because their losses or ",
+                  "gradients are NaN or infinite: the weights no longer change. Try a smaller --lr, ",
+                  "or look for the first one with --detect-anomaly. ", last_good()));
+  });
 }
 
 // The sources of a mixture in this epoch.
@@ -194,15 +257,18 @@ void Training::report_times(double wall) {
   console_.json(json_text(times, progress_.epoch + 1, progress_.step, base::wall_seconds()));
 }
 
-NamedValues Training::train_batch(Batch& batch) {
+void Training::train_batch(Batch& batch, BatchGroup& group) {
   check_columns(batch);
   training_detail::StepUpdates updates([&](size_t index, const torch::Tensor& loss) {
     const c10::impl::ExcludeDispatchKeyGuard in_full_precision(c10::autocast_dispatch_keyset);
     if (index >= optimizers_.size())
       throw_error(Code::kOutOfRange, base::str("update(", index, "): there are ", optimizers_.size(),
                                                " optimizers, numbered from 0"));
-    mean_of("loss", loss, batch).backward();
+    const torch::Tensor mean = mean_of("loss", loss, batch);
+    mean.backward();
+    if (skipped_) skipped_->before_update(mean, {optimizers_[index].setup.optimizer.get()});
     session_.update(*optimizers_[index].setup.optimizer, clip());
+    if (skipped_) skipped_->after_update();
     for (auto* other : optimizers()) other->zero_grad();
   });
   StepOutput step;
@@ -221,7 +287,7 @@ NamedValues Training::train_batch(Batch& batch) {
   NamedValues values;
   if (step.loss.defined()) {
     const torch::Tensor loss = mean("loss", step.loss);
-    if (steps_.training_step) add_gradients(loss, step.loss, weights);
+    if (steps_.training_step) group.backward(loss, step.loss, weights);
     values.emplace_back("loss", loss.detach());
   }
   torch::NoGradGuard no_grad;
@@ -230,30 +296,10 @@ NamedValues Training::train_batch(Batch& batch) {
   if (progress_.step == first_step_)
     for (const auto* named : {&values, &step.epoch_logs})
       for (const auto& [name, value] : *named) base::value_or_throw(check_name(name));
-  return values;
+  group.add(values, weights);
 }
 
-// `mean`: of the loss of a batch. Of several batches the gradients are those of the mean over all of them;
-// where these have weights, those are known with the last of them.
-void Training::add_gradients(const torch::Tensor& mean, const torch::Tensor& loss,
-                             const std::optional<RowWeights>& weights) {
-  if (options_.accumulate == 1) return mean.backward();
-  if (!weights) return (mean / static_cast<double>(options_.accumulate)).backward();
-  weights->sum("loss", loss).backward();
-  const torch::Tensor all = weights->everywhere();
-  accumulated_weight_ = accumulated_weight_.defined() ? accumulated_weight_ + all : all;
-}
-
-// Sums over the accumulated batches become means by their weights.
-void Training::scale_gradients() {
-  if (!accumulated_weight_.defined()) return;
-  torch::NoGradGuard no_grad;
-  const torch::Tensor scale = session_.replicas() / std::exchange(accumulated_weight_, {}).clamp_min(1e-30);
-  for (const torch::Tensor& parameter : model_.parameters())
-    if (parameter.grad().defined()) parameter.mutable_grad().mul_(scale);
-}
-
-void Training::after_update(const NamedValues& values, int64_t steps, bool stop) {
+bool Training::after_update(int64_t steps, bool stop) {
   const double lr = learning_rate_now();
   ++progress_.step;
   ++progress_.batch;
@@ -262,12 +308,12 @@ void Training::after_update(const NamedValues& values, int64_t steps, bool stop)
   const bool log = progress_.batch % options_.log_steps == 0 || (last && steps < options_.log_steps);
   const bool save_steps = options_.save_steps > 0 && progress_.batch % options_.save_steps == 0;
   const bool save_now = (agreed_save() || save_steps) && !last;
-  console_.progress(base::str("Epoch ", progress_.epoch + 1), progress_.batch, steps_per_epoch_,
+  console_.progress(base::str("Epoch ", progress_.epoch + 1), progress_.batch, steps,
                     base::str("Loss=", sessions::fixed(last_loss_, 5)));
   deliver_logs(/*wait=*/false);
   if (options_.check_replicas > 0 && progress_.step % options_.check_replicas == 0)
     session_.check_replicas(model_);
-  if (!log && !last && !save_now && !stop) return;
+  if (!log && !last && !save_now && !stop) return false;
   const sessions::LogLine line{.device = session_.device(),
                                .process = session_.process_index(),
                                .epoch = progress_.epoch + 1,
@@ -276,7 +322,7 @@ void Training::after_update(const NamedValues& values, int64_t steps, bool stop)
                                .time = base::local_time()};
   std::vector<torch::Tensor> tensors;
   std::vector<std::string> names;
-  for (const auto& [name, tensor] : values) {
+  for (const auto& [name, tensor] : logged_) {
     names.push_back(name);
     tensors.push_back(tensor);
   }
@@ -304,24 +350,18 @@ void Training::after_update(const NamedValues& values, int64_t steps, bool stop)
           if (!alive.expired()) report_own(complete(host), step, lr);
         },
         Over::kLocalReplicas);
-  if (save_now) {
-    session_.sync_buffers(model_);
-    session_.finish();  // the loss is checked before its weights replace a good checkpoint
-    save(false);
-  }
+  return save_now;
 }
 
-void Training::check_finite(const sessions::LogLine& line, int64_t step, double lr) const {
+void Training::check_finite(const sessions::LogLine& line, int64_t step, double lr) {
+  if (skipped_) return;
   for (const auto& [name, value] : line.values) {
     // Without a loss of the step itself any of its values may be one.
     if (std::isfinite(value) || (steps_.training_step && name != "loss")) continue;
-    const std::string last = sessions::find_checkpoint(folder("last"));
     throw_error(Code::kOutOfRange,
                 base::str("the ", name, " is ", value, " at step ", step, " (epoch ", line.epoch, ", batch ",
-                          line.step, "). Try a smaller --lr (", lr, " now), --warmup-epochs or --clip-norm. ",
-                          last.empty() ? std::string("There is no checkpoint yet.")
-                                       : base::str("The last good checkpoint is ",
-                                                   remote_ ? shown("last") : last, ".")));
+                          line.step, "). Try a smaller --lr (", lr,
+                          " now), --warmup-epochs or --clip-norm, or ", "--on-nan skip. ", last_good()));
   }
 }
 
@@ -407,11 +447,43 @@ void Training::end_of_epoch(bool whole) {
   }
   progress_.seconds = earlier_seconds_ + now - started_;
   row.split = "train";
+  row.of_epoch = true;
   row.epoch = shown_epoch();
   row.step = progress_.step;
   row.global_rate = all.rate;
   put_into(row, means);
+  if (skipped_)
+    row.others.push_back({"skipped_updates", "Skipped updates", static_cast<double>(progress_.skipped)});
   write(row);
+}
+
+bool Training::forward_epoch(const std::function<void()>& after_batch) {
+  constexpr uint64_t kOfPass = 0x5041;  // its random numbers are none of a step's
+  if (stopping_ || !steps_.training_step) return false;
+  const int64_t epoch =
+      data_epoch(progress_.batch > 0 ? progress_.epoch : std::max<int64_t>(progress_.epoch - 1, 0));
+  torch::NoGradGuard no_grad;
+  torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(progress_.step), kOfPass}));
+  const bool was_training = model_.is_training();
+  model_.train();
+  auto feed = train_.feed(session_, epoch, 0);
+  const int64_t batches = train_.batches_of(epoch, train_.updates(epoch));
+  bool whole = true;
+  for (int64_t i = 0; i < batches && whole; ++i) {
+    auto batch = feed.next();
+    if (!batch) break;
+    std::optional<Autocast> autocast;
+    if (options_.precision == Precision::kBf16) autocast.emplace(session_.device());
+    steps_.training_step(*batch);
+    autocast.reset();
+    after_batch();
+    session_.sync(step_names_.name("statistics", *batch).c_str());
+    console_.progress("Statistics", i + 1, batches, "");
+    // Many processes do not stop in the middle: they would have to agree on the batch.
+    whole = session_.processes() > 1 || SignalGuard::pending() == 0;
+  }
+  model_.train(was_training);
+  return whole;
 }
 
 void Training::judge(const metrics::Values& values) {
@@ -441,7 +513,8 @@ std::optional<metrics::Values> Training::test_on(const Input& set, const std::st
       },
       look);
   if (test.stopped) return std::nullopt;
-  if (look && session_.is_leader()) images.write(metrics_->events(), set.class_names(), progress_.step);
+  if (look && session_.is_leader() && !metrics_->has_test(progress_.step))
+    images.write(metrics_->events(), set.class_names(), progress_.step);
   console_.line(base::str("Epoch ", shown_epoch(), " test ", name, name.empty() ? "" : " ", "end ",
                           base::local_time(), ", Samples=", test.samples, line_of(test.values)));
   return std::move(test.values);
@@ -469,6 +542,8 @@ bool Training::test_epoch() {
   judge(*values);
   write(row);
   tested_ = *values;
+  progress_.tested = progress_.step;
+  progress_.due.test = false;
   call_back("after_test", [this](Callback& callback) { callback.after_test(*this, tested_); });
   if (session_.is_leader())
     for (const auto& [name, matrix] : values->tensors)

@@ -3,8 +3,10 @@
 // `[name]` and `[end]` is a block of that page; check_blocks.py compares them.
 #include <sluice/sluice.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <stdexcept>
 
 #include "sluice/base/file.h"
 #include "sluice/data/shards/tar_writer.h"
@@ -89,15 +91,19 @@ void clip(sluice::Session session, torch::optim::Optimizer& optimizer, torch::Te
   // [end]
 }
 
-void accumulate(sluice::Session session, Model model, torch::optim::Optimizer& optimizer, Dataset train) {
+void accumulate(sluice::Session session, Model model, torch::optim::Optimizer& optimizer, Dataset train,
+                int64_t epoch) {
   // [accumulate]
-  const int batches_per_update = 2;
+  const int64_t batches_per_update = 2, batches = train.batches(session.replicas(), epoch);
   optimizer.zero_grad();
-  int64_t number = 0;
-  for (auto& batch : session.feed(train)) {
+  int64_t number = 0;  // of the batch in its epoch
+  for (auto& batch : session.feed(train, {.epoch = epoch})) {
+    const int64_t place = number++ % batches_per_update;
+    // The last update of an epoch has the batches that are left, and is divided by their number.
+    const int64_t together = std::min(batches_per_update, batches - (number - 1 - place));
     std::optional<sluice::Accumulate> more;
-    if (++number % batches_per_update != 0) more.emplace(session);
-    auto loss = F::cross_entropy(model->forward(batch.image), batch.label) / batches_per_update;
+    if (place + 1 < together) more.emplace(session);
+    auto loss = F::cross_entropy(model->forward(batch.image), batch.label) / together;
     loss.backward();
     session.step(optimizer);  // updates when no Accumulate lives
   }
@@ -243,7 +249,16 @@ void run(int argc, char** argv) {
     two(session, optimizer, optimizer);
     read(session, loss);
   }
-  accumulate(session, model, optimizer, train);
+  // An odd number of batches: each epoch ends with an update of one.
+  auto odd = train;
+  odd.batch(13);
+  if (odd.batches(session.replicas(), 0) % 2 == 0)
+    throw std::runtime_error("expected an odd number of batches");
+  for (int64_t epoch = 0; epoch < 2; ++epoch) {
+    const int64_t before = session.steps(), updates = (odd.batches(session.replicas(), epoch) + 1) / 2;
+    accumulate(session, model, optimizer, odd, epoch);
+    if (session.steps() - before != updates) throw std::runtime_error("an epoch has left gradients behind");
+  }
   evaluate(session, model, train);
   metrics(session, model, train);
   weights(model, folder.path());

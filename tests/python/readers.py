@@ -68,6 +68,20 @@ def events(folder):
             check(step == row_step and abs(value - row_value) <= 1e-6 * max(1, abs(row_value)), f"{tag} at {step}")
 
 
+def once(folder):
+    """Each step of each curve once, whatever was resumed how often, in both of TensorBoard's readers."""
+    from tensorboard.backend.event_processing import plugin_event_accumulator
+
+    check(len(glob.glob(os.path.join(folder, "events.out.tfevents.*"))) == 3, "three starts")
+    accumulator = EventAccumulator(folder)
+    accumulator.Reload()
+    other = plugin_event_accumulator.EventAccumulator(folder)
+    other.Reload()
+    for tag in accumulator.Tags()["scalars"]:
+        for steps in ([e.step for e in accumulator.Scalars(tag)], [e.step for e in other.Tensors(tag)]):
+            check(steps == sorted(set(steps)) and steps[-1] == 18, f"{tag} has the steps {steps}")
+
+
 def hyper_parameters(folder):
     """What TensorBoard's HPARAMS and TEXT pages have of the run."""
     from tensorboard.compat.proto import event_pb2
@@ -146,5 +160,7 @@ def pages(folder):
 
 if sys.argv[1] == "read":
     read(sys.argv[2])
+elif sys.argv[1] == "once":
+    once(sys.argv[2])
 else:
     same(torch.load(sys.argv[2], weights_only=True), torch.load(sys.argv[3], weights_only=True), sys.argv[3])

@@ -18,6 +18,15 @@ run --model mlp --epochs 3 --log-steps 2 --histograms --log-images 5 --logdir "$
 "$program" export "$work/resnet/last" "$work/resnet.pt"
 "$program" export "$work/mlp/best" "$work/mlp.pt"
 "$python" "$here/readers.py" read "$work"
+# The last two epochs twice, from the same checkpoint: their steps are in two files.
+run --model mlp --epochs 1 --log-steps 2 --logdir "$work/again" >/dev/null
+cp -r "$work/again/last" "$work/first"
+for _ in 1 2; do
+  rm -rf "$work/again/last"
+  cp -r "$work/first" "$work/again/last"
+  run --model mlp --epochs 3 --log-steps 2 --resume --logdir "$work/again" >/dev/null
+done
+"$python" "$here/readers.py" once "$work/again"
 # From Python to here and back: the file that the script saved, trained for no step, exported again.
 run --model mlp --epochs 0 --weights "$work/from_python.pt" --logdir "$work/back" >/dev/null
 run --model mlp --epochs 1 --lr 0 --weight-decay 0 --momentum 0 --weights "$work/from_python.pt" --logdir "$work/back" >/dev/null

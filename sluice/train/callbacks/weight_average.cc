@@ -1,20 +1,27 @@
 #include "sluice/train/callbacks/weight_average.h"
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 
 #include "sluice/base/error.h"
 #include "sluice/base/number.h"
 #include "sluice/base/strings.h"
 #include "sluice/replica/collectives.h"
+#include "sluice/train/callbacks/norm_statistics.h"
 
 namespace sluice::train {
 namespace {
 
-// What can be averaged.
-NamedValues averaged_parameters(const torch::nn::Module& module) {
+constexpr const char* kStale = " stale";  // in the state, behind the number of updates
+
+// What can be averaged: parameters, and buffers behind them.
+NamedValues averaged_tensors(const torch::nn::Module& module, size_t* parameters = nullptr) {
   NamedValues result;
   for (const auto& item : module.named_parameters())
+    if (item.value().is_floating_point()) result.emplace_back(item.key(), item.value());
+  if (parameters != nullptr) *parameters = result.size();
+  for (const auto& item : module.named_buffers())
     if (item.value().is_floating_point()) result.emplace_back(item.key(), item.value());
   return result;
 }
@@ -49,9 +56,9 @@ void WeightAverage::begin(Run& run) {
   names_.clear();
   averages_.clear();
   // Zeros of the device are known to be equal on all replicas, and the first update overwrites them.
-  for (const auto& [name, parameter] : averaged_parameters(run.module())) {
+  for (const auto& [name, tensor] : averaged_tensors(run.module(), &parameters_)) {
     names_.push_back(name);
-    averages_.push_back(torch::zeros_like(parameter).requires_grad_(false));
+    averages_.push_back(torch::zeros_like(tensor).requires_grad_(false));
   }
   take_loaded(run);
   run.session().sync("weight average");
@@ -63,8 +70,13 @@ void WeightAverage::take_loaded(Run& run) {
                                            " updates of averages, but has no weights beside them"));
   if (loaded_.empty()) return;
   const std::map<std::string, torch::Tensor> given(loaded_.begin(), loaded_.end());
+  const NamedValues own = averaged_tensors(run.module());
   for (size_t i = 0; i < names_.size(); ++i) {
     const auto found = given.find(names_[i]);
+    if (found == given.end() && i >= parameters_) {  // of a checkpoint that averages parameters alone
+      averages_[i].copy_(own[i].second);
+      continue;
+    }
     if (found == given.end() || found->second.sizes() != averages_[i].sizes())
       throw_error(Code::kDataLoss,
                   base::str("the checkpoint has no trained weights of shape ", averages_[i].sizes(), " for ",
@@ -86,10 +98,17 @@ double WeightAverage::share_of_new() const {
 
 void WeightAverage::update(Run& run) {
   torch::NoGradGuard no_grad;
-  const NamedValues parameters = averaged_parameters(run.module());
+  const NamedValues own = averaged_tensors(run.module());
   const double share = share_of_new();
-  for (size_t i = 0; i < averages_.size(); ++i) averages_[i].lerp_(parameters[i].second, share);
+  const bool averages_buffers = options_.decay > 0;
+  for (size_t i = 0; i < averages_.size(); ++i) {
+    if (i < parameters_ || averages_buffers)
+      averages_[i].lerp_(own[i].second, share);
+    else
+      averages_[i].copy_(own[i].second);
+  }
   ++updates_;
+  stale_ = !averages_buffers;
 }
 
 void WeightAverage::within_step(Run& run) {
@@ -114,12 +133,38 @@ void WeightAverage::after_epoch(Run& run) {
 void WeightAverage::exchange(Run& run) {
   if (updates_ == 0) return;
   torch::NoGradGuard no_grad;
-  const NamedValues parameters = averaged_parameters(run.module());
+  const NamedValues own = averaged_tensors(run.module());
   for (size_t i = 0; i < averages_.size(); ++i) {
     const torch::Tensor average = averages_[i].clone();  // on the device the same buffer
-    averages_[i].copy_(parameters[i].second);
-    parameters[i].second.copy_(average);
+    averages_[i].copy_(own[i].second);
+    own[i].second.copy_(average);
   }
+}
+
+void WeightAverage::before_reading(Run& run) {
+  if (updates_ == 0) return;
+  exchange(run);
+  if (stale_) measure_statistics(run);
+  // Each replica averages its own statistics.
+  if (averages_.size() > parameters_) run.session().sync_buffers(run.module());
+}
+
+void WeightAverage::measure_statistics(Run& run) {
+  if (!NormStatistics::any_in(run.module())) {
+    stale_ = false;
+    return;
+  }
+  torch::NoGradGuard no_grad;
+  std::vector<torch::Tensor> before;
+  for (const torch::Tensor& buffer : run.module().buffers()) before.push_back(buffer.clone());
+  NormStatistics statistics(run.module());
+  const bool whole = run.forward_epoch([&] { statistics.add(); });
+  // Other buffers are none of the pass's business.
+  const auto buffers = run.module().buffers();
+  for (size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(before[i]);
+  // A run that is being stopped saves at once, and measures when it goes on.
+  stale_ = !whole;
+  if (whole) statistics.finish();
 }
 
 void WeightAverage::end(Run& run) {
@@ -128,7 +173,7 @@ void WeightAverage::end(Run& run) {
   updates_ = 0;
 }
 
-std::string WeightAverage::state() const { return std::to_string(updates_); }
+std::string WeightAverage::state() const { return std::to_string(updates_) + (stale_ ? kStale : ""); }
 
 NamedValues WeightAverage::tensors() const {
   NamedValues result;
@@ -138,7 +183,9 @@ NamedValues WeightAverage::tensors() const {
 }
 
 void WeightAverage::load(const std::string& state) {
-  const auto number = base::number_of<int64_t>(state);
+  stale_ = base::ends_with(state, kStale);
+  const auto number = base::number_of<int64_t>(
+      std::string_view(state).substr(0, state.size() - (stale_ ? std::strlen(kStale) : 0)));
   if (!number || *number < 0)
     throw_error(Code::kDataLoss, base::str("expected a number of updates, found '", state, "'"));
   updates_ = *number;

@@ -28,9 +28,12 @@ struct WeightAverageOptions {
 // Holds averages of the module's parameters on its device, by torch.optim.swa_utils' formulas: the first
 // update takes the parameters as they are. Tests, the checkpoints' model.safetensors and the module that
 // fit() leaves behind have the averages once there are any; the weights that are trained then are in
-// state.safetensors, and a resumed run goes on with both, bit for bit. Buffers are not averaged: BatchNorm's
-// statistics are those of the training. With every_steps 1 from the first step on the update of the averages
-// is part of the step's program, else a program of its own; nothing waits.
+// state.safetensors, and a resumed run goes on with both, bit for bit. An EMA averages buffers of
+// floating-point numbers (BatchNorm's statistics) as it does parameters. With an equal mean buffers are those
+// of the training, but BatchNorm's statistics are measured again with the averages, as by
+// torch.optim.swa_utils.update_bn: a pass over the training data of an epoch before the averages are first
+// read after they have changed. With every_steps 1 from the first step on the update of the averages is part
+// of the step's program, else a program of its own; nothing waits.
 class WeightAverage : public Callback {
  public:
   // Throws kInvalidArgument for numbers that make no sense.
@@ -40,7 +43,7 @@ class WeightAverage : public Callback {
   void within_step(Run& run) override;
   void after_step(Run& run) override;
   void after_epoch(Run& run) override;
-  void before_reading(Run& run) override { exchange(run); }
+  void before_reading(Run& run) override;
   void after_reading(Run& run) override { exchange(run); }
   void end(Run& run) override;
   std::string state() const override;
@@ -53,12 +56,16 @@ class WeightAverage : public Callback {
   bool has_begun(const RunPlace& place, int64_t steps) const;
   double share_of_new() const;
   void update(Run& run);
-  // Swaps the averages with the module's parameters, once there are averages.
+  // Swaps the averages with the module's parameters and buffers, once there are averages.
   void exchange(Run& run);
+  // With the averages in the module.
+  void measure_statistics(Run& run);
   void take_loaded(Run& run);
 
   WeightAverageOptions options_;
-  int64_t updates_ = 0;  // of the averages
+  int64_t updates_ = 0;    // of the averages
+  bool stale_ = false;     // BatchNorm's statistics are not those of the averages
+  size_t parameters_ = 0;  // of the names; buffers come behind them
   std::vector<std::string> names_;
   std::vector<torch::Tensor> averages_;  // between before_reading() and after_reading() what is trained
   NamedValues loaded_;

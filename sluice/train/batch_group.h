@@ -1,0 +1,37 @@
+// The batches of one update (accumulate): their gradients and values together.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "sluice/train/evaluate.h"
+#include "sluice/train/steps.h"
+
+namespace sluice::train {
+
+// The loss of an update, its gradients and what is logged with it are means over all of its batches: by their
+// weights where the steps give weights (StepOutput::weight), else each batch counts as much.
+class BatchGroup {
+ public:
+  BatchGroup(int64_t batches, int replicas) : batches_(batches), replicas_(replicas) {}
+  int64_t batches() const { return batches_; }
+  // Adds the gradients of a batch. `mean` is the mean of its `loss`.
+  void backward(const torch::Tensor& mean, const torch::Tensor& loss,
+                const std::optional<RowWeights>& weights);
+  // Adds the means of one batch. The names are the same in all batches of a group.
+  void add(const NamedValues& means, const std::optional<RowWeights>& weights);
+  // After the last batch: the parameters' gradients, which are sums so far, become means.
+  void scale_gradients(const torch::nn::Module& model) const;
+  NamedValues means() const;
+
+ private:
+  int64_t batches_;
+  int replicas_;
+  torch::Tensor weight_;  // of the gradients so far, over all replicas; undefined without weights
+  torch::Tensor value_weight_;
+  NamedValues sums_;
+};
+
+}  // namespace sluice::train
