@@ -54,7 +54,7 @@ std::vector<Flag> train_flags(TrainFlags& flags) {
       {"Recipe", "--label-smoothing", &o.label_smoothing, "", "Share of each label spread over all classes"},
       {"Recipe", "--clip-norm", &o.clip_norm, "", "Largest norm of the gradients, 0: no limit"},
       {"Recipe", "--clip-value", &o.clip_value, "", "Largest element of the gradients, 0: no limit"},
-      {"Recipe", "--on-nan", choice("--on-nan", o.on_nan), "", "What becomes of an update whose loss or gradients are NaN or infinite: stop ends the run, skip goes on without it"},
+      {"Recipe", "--on-nan", choice("--on-nan", o.on_nan), "", "What becomes of an update whose loss or gradients are NaN or infinite: stop ends the run, skip leaves the update out"},
       {"Recipe", "--lr-schedule", choice("--lr-schedule", o.lr_schedule), "", "How the learning rate goes down: docs/training.md"},
       {"Recipe", "--warmup-epochs", &o.warmup_epochs, "epochs", "Linear rise from 0; -1: the schedule's own"},
       {"Recipe", "--warmup-steps", &o.warmup_steps, "", "Instead of --warmup-epochs, 0: not used"},
