@@ -173,6 +173,22 @@ TEST(Checkpoint, AStateThatSomethingElseWroteIsAnError) {
     EXPECT_NE(read("format", value), "") << value.substr(0, 30);
 }
 
+// As they were written before there were skipped updates and tests that are due.
+TEST(Checkpoint, AnEarlierStateIsRead) {
+  auto folder = temporary();
+  const char* const text =
+      "{\"format\": 1, \"model\": \"mlp\", \"epoch\": 2, \"batch\": 3, \"step\": 13, \"monitor\": \"loss\", "
+      "\"best\": 0.5, \"value\": null, \"callbacks\": {\"weight average\": \"13\"}, \"seconds\": 1.5, "
+      "\"global_rates\": 20, \"rated_epochs\": 2, \"config\": \"\"}";
+  ASSERT_TRUE(base::write_file_atomically(folder.path("state.json"), text));
+  const Progress progress = base::value_or_throw(read_progress(folder.path()));
+  EXPECT_EQ(progress.step, 13);
+  EXPECT_EQ(progress.skipped, 0);
+  EXPECT_EQ(progress.tested, -1);
+  EXPECT_FALSE(progress.due.test || progress.due.within_epoch);
+  EXPECT_EQ(progress.due.stop, "");
+}
+
 TEST(Checkpoint, KeepsNoSignaturesOfAddresses) {
   auto folder = temporary();
   const Backend cpu("cpu", {});

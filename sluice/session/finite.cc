@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <bit>
 #include <cstdint>
 
 #include "sluice/base/strings.h"
@@ -34,10 +35,11 @@ bool all_finite(const at::Tensor& tensor) {
     return at::isfinite(finite_detail::as_numbers(tensor)).all().item<bool>();
   // The common type, without a copy: a weight is read once on its way to the disk.
   constexpr std::uint32_t kExponent = 0x7F800000U;
-  const auto* bits = static_cast<const std::uint32_t*>(tensor.const_data_ptr());
+  const float* const values = tensor.const_data_ptr<float>();
+  const int64_t count = tensor.numel();
   std::uint32_t bad = 0;
-  for (int64_t i = 0; i < tensor.numel(); ++i)
-    bad |= static_cast<std::uint32_t>((bits[i] & kExponent) == kExponent);
+  for (int64_t i = 0; i < count; ++i)
+    bad |= static_cast<std::uint32_t>((std::bit_cast<std::uint32_t>(values[i]) & kExponent) == kExponent);
   return bad == 0;
 }
 

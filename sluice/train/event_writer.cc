@@ -7,6 +7,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "sluice/base/clock.h"
@@ -30,7 +31,7 @@ int64_t second_of(double wall, const std::vector<std::string>& there) {
     if (!base::starts_with(name, kStart)) continue;
     const std::string rest = name.substr(std::strlen(kStart));
     const auto other = base::number_of<int64_t>(rest.substr(0, rest.find('.')));
-    if (other && *other >= second) second = *other + 1;
+    if (other && *other >= second && *other < std::numeric_limits<int64_t>::max()) second = *other + 1;
   }
   return second;
 }

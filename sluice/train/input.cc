@@ -179,7 +179,9 @@ Input::Input(const TrainOptions& options, bool training, std::shared_ptr<const d
 }
 
 void Input::check_batches() const {
-  if (training_ && batches_ == 0)
+  // Of packed rows another epoch may fill a batch.
+  const bool always = epochs_are_alike() || samples_ < rows_ * replicas_;
+  if (training_ && batches_ == 0 && always)
     throw_error(Code::kInvalidArgument,
                 base::str("the training set has ", samples_, " samples, less than one batch of ",
                           rows_ * replicas_, ": choose a smaller --batch-size"));

@@ -70,9 +70,10 @@ std::optional<int64_t> number_after(const std::string& line, const std::string& 
   return value;
 }
 
-bool is_test(const std::string& line) {
-  const auto cells = base::split(line, ',');
-  return cells.size() > 1 && cells[1] == "test";
+// What a line of metrics.csv is: a test, or the end of an epoch, which has no learning rate.
+bool is_test(const std::vector<std::string>& cells) { return cells.size() > 1 && cells[1] == "test"; }
+bool is_of_epoch(const std::vector<std::string>& cells) {
+  return cells.size() > 7 && cells[1] == "train" && cells[7].empty();
 }
 
 std::optional<int64_t> csv_step(const std::string& line) {
@@ -176,23 +177,30 @@ std::string json_text(const Measurement& row, double wall) {
 }
 
 base::Result<MetricsWriter> MetricsWriter::create(const std::string& folder, int64_t resume_step,
-                                                  bool test_due) {
+                                                  const RowsDue& due) {
   namespace detail = metrics_detail;
   SLUICE_OK(base::make_directories(folder));
   const std::string csv = base::join_path(folder, "metrics.csv"),
                     jsonl = base::join_path(folder, "metrics.jsonl");
   // The line of metrics.jsonl is the last thing that is written of a row.
-  bool has_test = false;
+  RowsDue there;
+  bool has_times = false;
   const auto step_of_json = [&](const std::string& line) {
     const auto step = detail::number_after(line, "\"step\": ");
-    has_test = has_test || (step == resume_step && line.find("\"split\": \"test\"") != std::string::npos);
+    if (step != resume_step) return step;
+    const auto has = [&](const char* text) { return line.find(text) != std::string::npos; };
+    there.test = there.test || has("\"split\": \"test\"");
+    has_times = has_times || has("\"split\": \"epoch\"");
+    there.epoch_end = there.epoch_end || (has("\"split\": \"train\"") && !has("\"learning_rate\": "));
     return step;
   };
   SLUICE_OK(detail::keep_until(jsonl, resume_step, false, step_of_json));
-  const bool again = test_due && !has_test;
   const auto step_of_csv = [&](const std::string& line) -> std::optional<int64_t> {
     const auto step = detail::csv_step(line);
-    if (again && step == resume_step && detail::is_test(line)) return std::nullopt;
+    if (step != resume_step) return step;
+    const auto cells = base::split(line, ',');
+    if (due.test && !there.test && detail::is_test(cells)) return std::nullopt;
+    if (due.epoch_end && !there.epoch_end && detail::is_of_epoch(cells)) return std::nullopt;
     return step;
   };
   SLUICE_OK(detail::keep_until(csv, resume_step, /*header=*/resume_step > 0, step_of_csv));
@@ -201,7 +209,9 @@ base::Result<MetricsWriter> MetricsWriter::create(const std::string& folder, int
   SLUICE_TRY(EventWriter events, EventWriter::create(folder, first_step));
   MetricsWriter writer(folder, std::move(columns), std::move(events));
   writer.first_step_ = first_step;
-  if (test_due && has_test) writer.tested_step_ = resume_step;
+  if (due.test && there.test) writer.tested_step_ = resume_step;
+  if (due.epoch_end && has_times) writer.timed_step_ = resume_step;
+  if (due.epoch_end && there.epoch_end) writer.ended_step_ = resume_step;
   return writer;
 }
 
@@ -216,7 +226,7 @@ base::Status MetricsWriter::begin(const std::vector<HyperParameter>& parameters,
 base::Status MetricsWriter::end() { return events_.ended(base::wall_seconds()); }
 
 base::Status MetricsWriter::write(const Measurement& row) {
-  if (row.split == "test" && has_test(row.step)) return {};
+  if ((row.split == "test" && has_test(row.step)) || (row.of_epoch && row.step == ended_step_)) return {};
   const double wall = base::wall_seconds();
   const std::string csv = base::join_path(folder_, "metrics.csv");
   std::map<std::string, std::string> cells = {{"time", std::to_string(static_cast<int64_t>(wall))},
@@ -246,6 +256,7 @@ base::Status MetricsWriter::write(const Measurement& row) {
 }
 
 base::Status MetricsWriter::write(const EpochTimes& times, int64_t epoch, int64_t step) {
+  if (step == timed_step_) return {};
   const double wall = base::wall_seconds(), whole = std::max(times.seconds(), 1e-9);
   SLUICE_OK(events_.scalar("Share/input", times.input / whole, step, wall));
   SLUICE_OK(events_.scalar("Share/tracing", times.trace / whole, step, wall));

@@ -41,14 +41,20 @@ struct Measurement {
 using ValueSink = std::function<base::Status(const std::vector<std::pair<std::string, double>>& values,
                                              int64_t step, double wall)>;
 
+// Rows of the step at which a run goes on that it comes to once more. They are not written where they are
+// already there, whole.
+struct RowsDue {
+  bool test = false;
+  bool epoch_end = false;  // where the run ends within an epoch
+};
+
 // Every row is complete on the disk when write() returns. Threads: one at a time.
 class MetricsWriter {
  public:
   // Appends to what the folder holds. `resume_step`: rows of later steps, left by a run that was stopped
-  // after its last checkpoint, are removed first (0: all of them). `test_due`: the test of that step comes
-  // again; its row is not written where there is a whole one already.
+  // after its last checkpoint, are removed first (0: all of them).
   static base::Result<MetricsWriter> create(const std::string& folder, int64_t resume_step,
-                                            bool test_due = false);
+                                            const RowsDue& due = {});
   // The first row with a new name in `others` makes a column of it.
   base::Status write(const Measurement& row);
   // Where the time of an epoch went: a line of metrics.jsonl and three curves of shares, from 0 to 1. The
@@ -72,6 +78,8 @@ class MetricsWriter {
   ValueSink sink_;
   int64_t first_step_ = 0;    // that this start has rows of
   int64_t tested_step_ = -1;  // see has_test()
+  int64_t timed_step_ = -1;   // the same of an epoch's times
+  int64_t ended_step_ = -1;   // and of the row of its end
 };
 
 // Whether a run's own value may have this name: letters, digits, _ - . and /, and no name of a column that

@@ -109,9 +109,11 @@ TEST(MetricsWriter, ARowOfATestThatComesAgainStandsOnce) {
       ASSERT_TRUE(writer.write(row(20, 1)));
       const std::string before = read(folder, "metrics.jsonl");
       ASSERT_TRUE(writer.write(test));
-      if (!whole) ASSERT_TRUE(base::write_file_atomically(folder.path("metrics.jsonl"), before));
+      if (!whole) {
+        ASSERT_TRUE(base::write_file_atomically(folder.path("metrics.jsonl"), before));
+      }
     }
-    auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 20, /*test_due=*/true));
+    auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 20, {.test = true}));
     EXPECT_EQ(again.has_test(20), whole);
     ASSERT_TRUE(again.write(test));
     test.step = 40;
@@ -121,6 +123,35 @@ TEST(MetricsWriter, ARowOfATestThatComesAgainStandsOnce) {
     const auto lines = base::split(read(folder, "metrics.jsonl"), '\n');
     EXPECT_EQ(lines.size(), 4u);  // the last one is empty
   }
+}
+
+// The same of a run that ended within an epoch, killed before its last checkpoint.
+TEST(MetricsWriter, TheRowsOfAnEndWithinAnEpochStandOnce) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  Measurement end = row(20, 0);
+  end.of_epoch = true;
+  end.loss.reset();
+  end.learning_rate.reset();
+  const auto write_end = [&](MetricsWriter& writer) {
+    ASSERT_TRUE(writer.write(EpochTimes{}, 1, 20));
+    ASSERT_TRUE(writer.write(end));
+  };
+  {
+    auto writer = base::value_or_throw(MetricsWriter::create(folder.path(), 0));
+    ASSERT_TRUE(writer.write(row(20, 1)));
+    write_end(writer);
+  }
+  const auto table = without_time(read(folder, "metrics.csv"));
+  const std::string rows = read(folder, "metrics.jsonl");
+  auto again = base::value_or_throw(MetricsWriter::create(folder.path(), 20, {.epoch_end = true}));
+  write_end(again);
+  EXPECT_EQ(without_time(read(folder, "metrics.csv")), table);
+  EXPECT_EQ(read(folder, "metrics.jsonl"), rows);
+  // A row that is not whole is written again.
+  ASSERT_TRUE(base::write_file_atomically(folder.path("metrics.jsonl"), rows.substr(0, rows.find('\n') + 1)));
+  auto third = base::value_or_throw(MetricsWriter::create(folder.path(), 20, {.epoch_end = true}));
+  write_end(third);
+  EXPECT_EQ(without_time(read(folder, "metrics.csv")), table);
 }
 
 TEST(MetricsWriter, AnOlderTableGetsItsNewColumn) {

@@ -121,6 +121,7 @@ base::Status RemoteFolder::upload_changes() {
   for (const std::string& name : names) {
     const std::string path = base::join_path(local(), name);
     if (name[0] == '.' || base::is_directory(path)) continue;
+    if (!base::path_exists(path)) continue;  // since it was listed
     SLUICE_TRY(const std::uint64_t size, base::file_size(path));
     std::error_code error;  // without a time, the size tells
     const std::pair state(size, std::filesystem::last_write_time(path, error));

@@ -23,7 +23,7 @@ std::vector<std::uint64_t> tokens_so_far(const Input& train, const TrainOptions&
                         std::ssize(sums) == options.max_steps;
       if (last) return sums;
     }
-    if (sums.empty()) break;
+    if (sums.empty() && train.updates(epoch) > 0) break;  // no token files
   }
   return sums;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
@@ -229,9 +230,9 @@ void Training::prepare() {
 
 void Training::open_metrics() {
   if (session_.is_leader())
-    metrics_ =
-        base::value_or_throw(MetricsWriter::create(remote_ ? remote_->local() : options_.logdir,
-                                                   progress_.step, progress_.due.test && test_ != nullptr));
+    metrics_ = base::value_or_throw(MetricsWriter::create(
+        remote_ ? remote_->local() : options_.logdir, progress_.step,
+        {.test = progress_.due.test && test_ != nullptr, .epoch_end = progress_.due.within_epoch}));
   if (metrics_) {
     const int64_t batch = train_.rows() * session_.replicas() * options_.accumulate;
     const auto parameters = hyper_parameters(options_, batch);
@@ -362,13 +363,13 @@ TrainResult Training::operator()() {
   while (progress_.epoch < options_.epochs &&
          ((halt == Halt::kNone && stop_reason_.empty()) || progress_.due.within_epoch)) {
     halt = train_epoch();
-    const bool whole = progress_.batch == epoch_steps();
-    if (halt == Halt::kSignal && !whole) return stopped();
+    const bool whole = progress_.batch == epoch_steps(), reached = limit_reached() == Halt::kMaxSteps;
+    if (halt == Halt::kSignal && !whole && !reached) return stopped();
     end_of_epoch(whole);
     if (whole) call_back("after_epoch", [this](Callback& callback) { callback.after_epoch(*this); });
     session_.sync_buffers(model_);
     const std::optional<double> before = progress_.best;
-    const bool halts = halt == Halt::kMaxSteps || halt == Halt::kMaxTime || halt == Halt::kCallback;
+    const bool halts = reached || halt == Halt::kMaxTime || halt == Halt::kCallback;
     progress_.due.test = is_test_due(halts || !stop_reason_.empty());
     progress_.due.within_epoch = false;
     if (halt == Halt::kSignal) return stopped();
@@ -395,12 +396,16 @@ bool Training::finish_due() {
   if (test_ == nullptr) progress_.due.test = false;
   if (progress_.due.within_epoch) return true;  // see finish_due_within_epoch()
   if (stop_reason_.empty()) stop_reason_ = progress_.due.stop;
-  if (!progress_.due.test) return true;
-  console_.line("A test was due where the run was stopped: it comes first.");
+  if (!progress_.due.test && progress_.due.stop.empty()) return true;
   const std::optional<double> before = progress_.best;
-  if (!test_epoch()) return false;
+  if (progress_.due.test) {
+    console_.line("A test was due where the run was stopped: it comes first.");
+    if (!test_epoch()) return false;
+  }
   ends_here_ = !stop_reason_.empty();
+  std::string input = progress_.input;  // what the data were, which the next epoch compares
   save(progress_.best != before);
+  progress_.input = std::move(input);
   return true;
 }
 
@@ -491,8 +496,8 @@ std::string Training::last_good() {
     const std::vector<std::string> folders = std::exchange(writing_, {});
     if (writer_.wait()) saved_folders_.insert(folders.begin(), folders.end());
   }
-  return has_checkpoint("last") ? base::str("The last good checkpoint is ", shown("last"), ".")
-                                : "There is no checkpoint yet.";
+  if (has_checkpoint("last")) return base::str("The last good checkpoint is ", shown("last"), ".");
+  return session_.is_leader() ? "There is no checkpoint yet." : "Process 0 has the checkpoints.";
 }
 
 void Training::stop(const std::string& reason) {

@@ -140,7 +140,6 @@ class Training final : private Run {
   std::string shown_checkpoints() const;
   NamedValues callback_tensors() const;
   void load_callbacks();
-  std::unique_ptr<TopCheckpoints> top_;  // of --save-top-k, on the leader
   TrainResult end();
   TrainResult stopped();
   TrainResult result_so_far() const;
@@ -186,6 +185,7 @@ class Training final : private Run {
   std::optional<Console> own_console_;  // of another process with --log-workers all
   std::optional<MetricsWriter> metrics_;
   std::unique_ptr<RemoteFolder> remote_;  // of --logdir gs://…
+  std::unique_ptr<TopCheckpoints> top_;   // of --save-top-k, on the leader
   std::unique_ptr<MlflowRun> mlflow_;     // of --mlflow, on the leader
   TensorLogs tensor_logs_;
   std::optional<base::TemporaryDirectory> fetched_;  // the checkpoint of --resume gs://…

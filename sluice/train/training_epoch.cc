@@ -460,8 +460,9 @@ void Training::end_of_epoch(bool whole) {
 bool Training::forward_epoch(const std::function<void()>& after_batch) {
   constexpr uint64_t kOfPass = 0x5041;  // its random numbers are none of a step's
   if (stopping_ || !steps_.training_step) return false;
-  const int64_t epoch =
-      data_epoch(progress_.batch > 0 ? progress_.epoch : std::max<int64_t>(progress_.epoch - 1, 0));
+  int64_t number = progress_.epoch - (progress_.batch > 0 ? 0 : 1);
+  while (number > 0 && train_.updates(data_epoch(number)) == 0) --number;
+  const int64_t epoch = data_epoch(std::max<int64_t>(number, 0));
   torch::NoGradGuard no_grad;
   torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(progress_.step), kOfPass}));
   const bool was_training = model_.is_training();
@@ -521,7 +522,6 @@ std::optional<metrics::Values> Training::test_on(const Input& set, const std::st
 }
 
 bool Training::test_epoch() {
-  if (test_ == nullptr) return agreed_halt() != Halt::kSignal;
   model_.eval();
   call_back("before_reading", [this](Callback& callback) { callback.before_reading(*this); });
   Measurement row;

@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 
 #include "sluice/session/checkpoint.h"
@@ -20,9 +23,11 @@ class Averages : public testing::TestWithParam<DeviceKind> {
   ~Averages() override {
     if (is_initialized()) shutdown();
   }
-  TrainResult fit(const std::shared_ptr<Callback>& callback = nullptr) {
+  TrainResult fit(
+      const std::shared_ptr<Callback>& callback = nullptr,
+      const std::function<Net()>& make = [] { return Net(); }) {
     torch::manual_seed(3);
-    net_ = Net();
+    net_ = make();
     Trainer trainer(options_, regression_sets(folder_.path("a.tar")));
     if (callback) trainer.add(callback);
     return trainer.fit(net_, regression_steps(net_));
@@ -97,6 +102,18 @@ TEST_P(Averages, AMovingAverageIsOneOfTheStatisticsToo) {
                               1e-5, 1e-6));
   EXPECT_TRUE(torch::allclose(saved.at("norm.running_var").to(torch::kDouble), moving(statistics->variances),
                               1e-5, 1e-6));
+}
+
+struct MaskedNetImpl : NetImpl {
+  MaskedNetImpl() { register_buffer("mask", mask); }
+  torch::Tensor mask = torch::tensor({0.0F, -std::numeric_limits<float>::infinity()});
+};
+
+// The mean of infinity and infinity by their difference would be NaN, which no checkpoint may have.
+TEST_P(Averages, AMaskOfInfinityStaysWhatItIs) {
+  options_.ema = 0.8;
+  fit(nullptr, [] { return Net(std::make_shared<MaskedNetImpl>()); });
+  EXPECT_TRUE(torch::equal(weights("run/last").at("mask"), MaskedNetImpl().mask));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, Averages, testing::Values(DeviceKind::kCpu, DeviceKind::kXla),

@@ -75,6 +75,7 @@ void WeightAverage::take_loaded(Run& run) {
     const auto found = given.find(names_[i]);
     if (found == given.end() && i >= parameters_) {  // of a checkpoint that averages parameters alone
       averages_[i].copy_(own[i].second);
+      stale_ = stale_ || options_.decay == 0;
       continue;
     }
     if (found == given.end() || found->second.sizes() != averages_[i].sizes())
@@ -102,10 +103,16 @@ void WeightAverage::update(Run& run) {
   const double share = share_of_new();
   const bool averages_buffers = options_.decay > 0;
   for (size_t i = 0; i < averages_.size(); ++i) {
-    if (i < parameters_ || averages_buffers)
-      averages_[i].lerp_(own[i].second, share);
-    else
-      averages_[i].copy_(own[i].second);
+    const torch::Tensor& value = own[i].second;
+    if (i < parameters_) {
+      averages_[i].lerp_(value, share);
+    } else if (averages_buffers) {
+      // A mask of -inf has no average: ∞ - ∞ is NaN.
+      const torch::Tensor average = averages_[i].lerp(value, share);
+      averages_[i].copy_(torch::where(torch::isfinite(average), average, value));
+    } else {
+      averages_[i].copy_(value);
+    }
   }
   ++updates_;
   stale_ = !averages_buffers;
