@@ -112,7 +112,7 @@ struct MaskedNetImpl : NetImpl {
 // The mean of infinity and infinity by their difference would be NaN, which no checkpoint may have.
 TEST_P(Averages, AMaskOfInfinityStaysWhatItIs) {
   options_.ema = 0.8;
-  fit(nullptr, [] { return Net(std::make_shared<MaskedNetImpl>()); });
+  fit(nullptr, [] { return Net(std::shared_ptr<NetImpl>(std::make_shared<MaskedNetImpl>())); });
   EXPECT_TRUE(torch::equal(weights("run/last").at("mask"), MaskedNetImpl().mask));
 }
 

@@ -32,7 +32,8 @@ enum class Place {
 };
 struct End {
   Place place;
-  int64_t number;  // of its like in this part of the run, from 1; 0: the last one of the whole run
+  // From 1, among its like in this part of the run; 0: the last one of the whole run, -1: the one before.
+  int64_t number;
 };
 
 struct Recipe {
@@ -128,7 +129,7 @@ const std::vector<std::vector<End>>& ends() {
       {{Place::kAfterTest, 2}},
       {{Place::kSignalInTraining, 5}},  // without accumulation the last batch of an epoch
       {{Place::kSignalInTest, 3}},
-      {{Place::kSignalInTest, 0}},  // the last test of the run
+      {{Place::kSignalInTest, -1}},  // the last test of the run, before its last batch
       {{Place::kAfterReading, 3}, {Place::kSignalInTest, 2}, {Place::kAfterStep, 1}},
       {{Place::kSignalInTraining, 0}},  // the last batch of the run
   };
