@@ -379,7 +379,8 @@ class Matrix : public Resumes {
   // How often the run was ended.
   size_t try_case(size_t r, size_t e, bool in_bucket) {
     const Whole& whole = whole_of(r);
-    const std::string run = base::str("run-", r, "-", e);
+    const char* const suite = testing::UnitTest::GetInstance()->current_test_info()->test_suite_name();
+    const std::string run = base::str(suite, "-", r, "-", e);  // all tests have one bucket
     const std::string logdir = in_bucket ? "gs://b/" + run : folder_.path(run);
     size_t fired = 0;
     for (End end : ends()[e]) {
