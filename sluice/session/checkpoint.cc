@@ -11,6 +11,7 @@
 #include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/parse_json.h"
 #include "sluice/base/shown_url.h"
 #include "sluice/base/span.h"
@@ -67,7 +68,7 @@ std::string to_json(const Progress& progress) {
                           {{"test", progress.due.test},
                            {"within_epoch", progress.due.within_epoch},
                            {"stop", progress.due.stop}}}};
-  return json.dump(2) + "\n";
+  return base::with_json_texts(json).dump(2) + "\n";
 }
 
 // A whole number of at least 0: what is negative or a fraction would lead somewhere in the middle of nothing.
@@ -80,7 +81,7 @@ int64_t count_at(const nlohmann::json& json, const char* name) {
 }
 
 base::Result<Progress> from_json(const std::string& text, const std::string& path) {
-  auto json = base::parse_json(text);
+  const auto json = base::with_bytes(base::parse_json(text));
   if (!json.is_object()) return base::fail(Code::kDataLoss, path, ": expected a JSON object");
   if (const auto format = json.find("format"); format == json.end() || *format != kFormat)
     return base::fail(Code::kUnimplemented, path, ": a checkpoint of format ",
@@ -183,6 +184,9 @@ base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, 
     if (found->second.sizes() != tensor.sizes())
       return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
                         " has shape ", found->second.sizes(), " there, ", tensor.sizes(), " in the model");
+    if (found->second.is_complex() && !tensor.is_complex())
+      return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
+                        " has complex numbers there, real ones in the model");
   }
   for (const auto& [name, tensor] : tensors) {
     auto is_it = [&, &wanted = name](const auto& item) { return item.first == wanted; };

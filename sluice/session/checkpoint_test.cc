@@ -189,6 +189,37 @@ TEST(Checkpoint, AnEarlierStateIsRead) {
   EXPECT_EQ(progress.due.stop, "");
 }
 
+// Fourier features, Fast Fourier layers and the like have such buffers.
+TEST(Checkpoint, ComplexBuffersComeBack) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  const auto with_buffers = [](double scale) {
+    auto model = net();
+    const at::Tensor real = at::arange(12, at::kDouble).reshape({3, 2, 2}) * scale;
+    model->register_buffer("c128", at::view_as_complex(real));
+    model->register_buffer("c64", at::view_as_complex(real).to(at::kComplexFloat).conj());
+    model->register_buffer("parameter", at::view_as_complex(real)[0]);
+    return model;
+  };
+  auto model = with_buffers(0.3), other = with_buffers(0);
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, {}), folder.path("last")));
+  const auto read = base::value_or_throw(read_checkpoint(folder.path("last")));
+  ASSERT_TRUE(load_module(*other, read.model, "last"));
+  EXPECT_TRUE(same(*model, *other));
+  EXPECT_EQ(other->named_buffers()["c64"][2][1].item<c10::complex<float>>(),
+            c10::complex<float>(3.0F, -3.3F));
+  // Where the model has real numbers, half of the file would be lost.
+  auto real = net();
+  real->register_buffer("c128", at::zeros({3, 2}));
+  real->register_buffer("c64", at::zeros({3, 2}));
+  real->register_buffer("parameter", at::zeros({2}));
+  const auto status = load_module(*real, read.model, "last");
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().what(),
+              testing::HasSubstr("c128 has complex numbers there, real ones in the model"));
+}
+
 TEST(Checkpoint, KeepsNoSignaturesOfAddresses) {
   auto folder = temporary();
   const Backend cpu("cpu", {});
@@ -200,6 +231,28 @@ TEST(Checkpoint, KeepsNoSignaturesOfAddresses) {
   EXPECT_THAT(base::value_or_throw(base::read_file(folder.path("last/state.json"))),
               testing::AllOf(testing::HasSubstr("https://h/x.tar"), testing::HasSubstr("epochs=3"),
                              testing::Not(testing::HasSubstr("hush"))));
+}
+
+TEST(Checkpoint, KeepsTextsOfAnyBytes) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  Progress progress;
+  progress.model = "m\xff";
+  progress.monitor = R"(a\xe9)";
+  progress.config = "logdir=\"/tmp/caf\xe9\"\n";
+  progress.callbacks = {{"c\xfe", "\x80"}, {"plain", R"({"text": "\\xff"})"}};
+  progress.input = "source0.shards=d\xe9/s.tar";
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, progress), folder.path("last")));
+  const Progress read = base::value_or_throw(read_progress(folder.path("last")));
+  EXPECT_EQ(read.model, progress.model);
+  EXPECT_EQ(read.monitor, progress.monitor);
+  EXPECT_EQ(read.config, progress.config);
+  EXPECT_EQ(read.callbacks, progress.callbacks);
+  EXPECT_EQ(read.input, progress.input);
+  EXPECT_THAT(base::value_or_throw(base::read_file(folder.path("last/state.json"))),
+              testing::HasSubstr(R"(caf\\xe9)"));
 }
 
 TEST(Checkpoint, AMissingOneIsAnError) {

@@ -134,6 +134,28 @@ TEST(SessionOnXla, SavesAndLoadsThroughTheCpu) {
   }
 }
 
+TEST(SessionOnXla, AModuleWithComplexBuffersHasCheckpoints) {
+  auto session = xla_session();
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const at::Tensor pairs = at::arange(8, at::kDouble).reshape({2, 2, 2});
+  const auto make = [&](double scale) {
+    torch::nn::Linear model(3, 2);
+    model->register_buffer("c128", at::view_as_complex(pairs * scale));
+    model->register_buffer("c64", at::view_as_complex(pairs * scale).to(at::kComplexFloat));
+    model->to(session.device());
+    return model;
+  };
+  auto model = make(3), other = make(0);
+  torch::optim::SGD optimizer(model->parameters(), 0.5);
+  ASSERT_TRUE(
+      write_checkpoint(take_snapshot(session.backend(), *model, {&optimizer}, {}), folder.path("last")));
+  const auto read = base::value_or_throw(read_checkpoint(folder.path("last")));
+  ASSERT_TRUE(load_module(*other, read.model, "last"));
+  const at::Tensor want = at::view_as_complex(pairs * 3);
+  EXPECT_TRUE(torch::equal(other->named_buffers()["c128"].cpu(), want));
+  EXPECT_TRUE(torch::equal(other->named_buffers()["c64"].cpu(), want.to(at::kComplexFloat)));
+}
+
 // A snapshot holds the values of its moment, whatever the next steps do with the buffers.
 TEST(SessionOnXla, ASnapshotIsNotChangedByLaterSteps) {
   auto session = xla_session();

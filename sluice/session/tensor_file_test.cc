@@ -44,7 +44,10 @@ void expect_all_types(std::map<std::string, at::Tensor> tensors) {
   expect_equal(tensors["größe"], at::ones({1}));
 }
 
-std::string error_of(const base::Result<NamedTensors>& result) { return result ? "" : result.error().what(); }
+template <typename Value>
+std::string error_of(const base::Result<Value>& result) {
+  return result ? "" : result.error().what();
+}
 
 TEST(TensorFile, ReadsPythonsSafetensors) {
   expect_all_types(to_map(read_tensors(by_python("all_types.safetensors"))));
@@ -71,13 +74,105 @@ TEST(TensorFile, RunsNothingThatAFileAsksFor) {
               testing::HasSubstr("expected a dict of tensors, found a list"));
 }
 
-// What torch.save(…, _use_new_zipfile_serialization=False) begins with.
-TEST(TensorFile, NamesTheFormatOfBeforeZip) {
+// What the script wrote of the types that a few models have.
+void expect_more_types(std::map<std::string, at::Tensor> tensors) {
+  using complex = c10::complex<float>;
+  expect_equal(tensors["c64"], at::tensor({complex(1.5, -2), complex(-0.25, 4), complex(0, 3)}));
+  const auto expect_whole = [&](const char* name, at::ScalarType type, const at::Tensor& want) {
+    EXPECT_EQ(tensors[name].scalar_type(), type) << name;
+    expect_equal(tensors[name].to(at::kLong), want);
+  };
+  expect_whole("u16", at::kUInt16, at::tensor({0, 65535, 258}, at::kLong));
+  expect_whole("u32", at::kUInt32, at::tensor({int64_t{4294967295}, int64_t{66051}}).reshape({2, 1}));
+  EXPECT_EQ(tensors["u64"].scalar_type(), at::kUInt64);
+  EXPECT_EQ(*static_cast<const uint64_t*>(tensors["u64"].const_data_ptr()), (uint64_t{1} << 63) + 5);
+  for (const auto& [name, type] : {std::pair("f8_e4m3", at::kFloat8_e4m3fn),
+                                   {"f8_e4m3fnuz", at::kFloat8_e4m3fnuz},
+                                   {"f8_e5m2", at::kFloat8_e5m2},
+                                   {"f8_e5m2fnuz", at::kFloat8_e5m2fnuz}}) {
+    EXPECT_EQ(tensors[name].scalar_type(), type) << name;
+    expect_equal(tensors[name].to(at::kFloat), at::tensor({0.5F, -1.5F, 16.0F, 0.0F}));
+  }
+  EXPECT_EQ(tensors["f8_e8m0"].scalar_type(), at::kFloat8_e8m0fnu);
+  expect_equal(tensors["f8_e8m0"].to(at::kFloat), at::tensor({0.5F, 1.0F, 16.0F}));
+}
+
+TEST(TensorFile, ReadsTheTypesThatFewModelsHave) {
+  expect_more_types(to_map(read_tensors(by_python("more_types.safetensors"))));
+  for (const char* name : {"more_types.pt", "old_more_types.pt"}) {
+    auto tensors = to_map(read_tensors(by_python(name)));
+    expect_more_types(tensors);
+    const at::Tensor pair = tensors["c64"];
+    expect_equal(tensors["c128"], pair.to(at::kComplexDouble) / 3);
+    EXPECT_EQ(tensors["c32"].scalar_type(), at::kComplexHalf);
+    expect_equal(at::view_as_real(tensors["c32"]).to(at::kFloat), at::view_as_real(pair));
+    // Their storages hold other values, and flags beside them say so.
+    expect_equal(tensors["conjugate"], at::complex(at::real(pair), -at::imag(pair)));
+    expect_equal(tensors["negative"], at::tensor({2.0F, -4.0F, -3.0F}));
+  }
+}
+
+TEST(TensorFile, NamesElementsOfLessThanAByte) {
+  EXPECT_THAT(error_of(read_tensors(by_python("four_bits.safetensors"))),
+              testing::AllOf(testing::HasSubstr("\"F4\""), testing::HasSubstr("less than a byte")));
+}
+
+TEST(TensorFile, WritesTheTypesThatFewModelsHave) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  const std::string path = folder.path("old.pt");
-  ASSERT_TRUE(
-      base::write_file_atomically(path, std::string("\x80\x02\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 15)));
-  EXPECT_THAT(error_of(read_tensors(path)), testing::HasSubstr("before PyTorch 1.6"));
+  NamedTensors tensors = base::value_or_throw(read_tensors(by_python("more_types.safetensors")));
+  ASSERT_TRUE(write_tensors(folder.path("a.safetensors"), tensors));
+  expect_more_types(to_map(read_tensors(folder.path("a.safetensors"))));
+  for (const auto& [name, tensor] : tensors) {
+    if (name == "c64") continue;
+    EXPECT_THAT(error_of(write_torch_file(folder.path("a.pt"), {{name, tensor}})),
+                testing::AllOf(testing::HasSubstr("tensor " + name), testing::HasSubstr(".safetensors")));
+  }
+}
+
+TEST(TensorFile, ComplexNumbersComeBack) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const at::Tensor real = at::arange(12, at::kDouble).reshape({3, 2, 2}) / 3;
+  const at::Tensor c128 = at::view_as_complex(real);
+  const NamedTensors tensors = {{"a", at::ones({2})},
+                                {"c32", at::view_as_complex(real.to(at::kHalf))},
+                                {"c64", c128.to(at::kComplexFloat)},
+                                {"c128", c128},
+                                {"one \"of\" them", c128[0][1]},
+                                {"conjugate", c128.conj().t()},
+                                {"negative", at::imag(c128.conj())},
+                                {"none", at::empty({0, 3}, at::kComplexDouble)}};
+  const std::string path = folder.path("x.safetensors");
+  ASSERT_TRUE(write_safetensors(path, tensors, {}));
+  const auto read = to_map(read_tensors(path));
+  ASSERT_EQ(read.size(), tensors.size());
+  for (const auto& [name, tensor] : tensors) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(read.at(name).scalar_type(), tensor.scalar_type());
+    if (name != "c32") expect_equal(read.at(name), tensor.resolve_conj().resolve_neg());
+  }
+  expect_equal(at::view_as_real(read.at("c32")), real.to(at::kHalf));
+  // What another reader sees: pairs.
+  const std::string file = base::value_or_throw(base::read_file(path));
+  EXPECT_THAT(file, testing::HasSubstr(R"("c128":{"data_offsets":[80,176],"dtype":"F64","shape":[3,2,2]})"));
+  ASSERT_TRUE(write_torch_file(folder.path("x.pt"), {{"c", c128.conj()}}));
+  expect_equal(to_map(read_tensors(folder.path("x.pt")))["c"], at::complex(at::real(c128), -at::imag(c128)));
+}
+
+// What torch.save(…, _use_new_zipfile_serialization=False) writes, and PyTorch wrote before 1.6.
+TEST(TensorFile, ReadsTheFormatOfBeforeZip) {
+  auto tensors = to_map(read_tensors(by_python("old_dict.pt")));
+  expect_all_types(tensors);
+  expect_equal(tensors["view"], tensors["f32"].t().slice(0, 1, 3).contiguous());
+  EXPECT_EQ(to_map(read_tensors(by_python("old_state_dict.pt"))).size(), 7u);
+  EXPECT_THAT(error_of(read_tensors(by_python("old_evil.pt"))),
+              testing::HasSubstr("asks to call posix.system"));
+}
+
+TEST(TensorFile, OtherPicklesAreNamed) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string path = folder.path("x.pt");
+  ASSERT_TRUE(base::write_file_atomically(path, std::string("\x80\x02}q\0.", 6)));  // pickle.dumps({}, 2)
+  EXPECT_THAT(error_of(read_tensors(path)), testing::HasSubstr("another pickle"));
 }
 
 TEST(TensorFile, BothKindsComeBack) {
@@ -94,14 +189,17 @@ TEST(TensorFile, StridedTensorsAreWrittenDense) {
   const at::Tensor strided = at::arange(6).reshape({2, 3}).t();
   ASSERT_TRUE(write_safetensors(folder.path("x.safetensors"), {{"x", strided}}));
   expect_equal(to_map(read_tensors(folder.path("x.safetensors")))["x"], strided);
-  EXPECT_FALSE(write_safetensors(folder.path("y.safetensors"), {{"x", at::zeros({1}, at::kComplexFloat)}}));
+  EXPECT_FALSE(write_safetensors(folder.path("y.safetensors"), {{"x", at::empty({1}, at::kBits8)}}));
+  for (const char* name : {"\xff", "__metadata__"})
+    EXPECT_THAT(error_of(write_safetensors(folder.path("y.safetensors"), {{name, at::zeros({1})}})),
+                testing::HasSubstr("expected a name in UTF-8"));
   EXPECT_FALSE(base::path_exists(folder.path("y.safetensors")));
 }
 
 // Every way to cut or damage a small file gives an error or the same tensors, never a crash.
 TEST(TensorFile, CutAndDamagedFilesAreErrors) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());
-  for (const char* name : {"all_types.safetensors", "state_dict.pt"}) {
+  for (const char* name : {"all_types.safetensors", "state_dict.pt", "old_state_dict.pt"}) {
     const std::string whole = base::value_or_throw(base::read_file(by_python(name)));
     const std::string path = folder.path(name);
     for (size_t size = 0; size < whole.size(); size += 97) {
@@ -139,6 +237,17 @@ TEST(TensorFile, WrongHeadersNameTheTensor) {
               testing::HasSubstr("no holes"));
   EXPECT_THAT(read("{\"a\":", 8), testing::HasSubstr("no JSON object"));
   EXPECT_NE(error_of(read_safetensors(folder.path("missing"))), "");
+  // The format forbids it: which of the two is meant?
+  EXPECT_THAT(read(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
+                   R"("a":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}})",
+                   1),
+              testing::HasSubstr("two entries of one object are called 'a'"));
+  for (const char* pairs : {R"("[\"a\"")", R"("{}")", "[]", R"("[3]")", R"("[\"a\"]")"})
+    EXPECT_THAT(read(base::str(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},)",
+                               R"("__metadata__":{"sluice.complex":)", pairs, "}}"),
+                     8),
+                testing::HasSubstr("sluice.complex"))
+        << pairs;
   // A type of a million levels, which a message would print.
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   EXPECT_THAT(read(R"({"a":{"dtype":)" + deep + R"(,"shape":[2],"data_offsets":[0,8]}})", 8),
@@ -164,6 +273,7 @@ TEST(WeightFiles, AnIndexReachesNoFileOutsideOfItsFolder) {
     EXPECT_THAT(read(outside), testing::HasSubstr("must be in a file of the same folder")) << outside;
   EXPECT_THAT(read(std::string(1'000'000, '[') + std::string(1'000'000, ']')),
               testing::HasSubstr("expected a JSON object"));
+  EXPECT_THAT(read(R"("own","x":"own")"), testing::HasSubstr("two entries of one object are called 'x'"));
 }
 
 }  // namespace

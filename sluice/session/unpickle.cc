@@ -87,6 +87,8 @@ class Machine {
   Machine(const Machine&) = delete;
   Machine& operator=(const Machine&) = delete;
 
+  size_t used() const { return at_; }
+
   base::Result<Ref> run() {
     while (true) {
       SLUICE_TRY(std::string_view code, take(1));
@@ -401,8 +403,11 @@ class Machine {
 
 }  // namespace
 
-base::Result<Ref> load(std::string_view bytes, const std::string& path, Objects& objects) {
-  return Machine(bytes, path, objects).run();
+base::Result<Ref> load(std::string_view bytes, const std::string& path, Objects& objects, size_t* used) {
+  Machine machine(bytes, path, objects);
+  auto result = machine.run();
+  if (used != nullptr) *used = machine.used();
+  return result;
 }
 
 }  // namespace sluice::sessions::pickle

@@ -54,7 +54,8 @@ class Objects {
 };
 
 // The object that a pickle (protocols 2 to 5) holds: containers at most 64 deep in each other, and none that
-// holds itself. Errors name `path` and the byte's offset.
-base::Result<Ref> load(std::string_view bytes, const std::string& path, Objects& objects);
+// holds itself. Errors name `path` and the byte's offset. `used` gets how many of the bytes are the pickle's.
+base::Result<Ref> load(std::string_view bytes, const std::string& path, Objects& objects,
+                       size_t* used = nullptr);
 
 }  // namespace sluice::sessions::pickle

@@ -43,7 +43,7 @@ tl::unexpected<Error> no_checkpoint(const std::string& folder) {
       within.push_back(path);
   if (within.empty())
     return base::fail(Code::kNotFound, "there is no checkpoint in ", folder,
-                      " (expected model.safetensors, or model.safetensors.index.json)");
+                      " (expected model.safetensors or pytorch_model.bin, or the index.json of several)");
   return base::fail(Code::kNotFound, "there is no checkpoint in ", folder, " itself, but in ",
                     base::join(within, " and "), ": give ", within.size() == 1 ? "that" : "one of them");
 }
@@ -54,7 +54,7 @@ base::Result<NamedTensors> read_weights(const std::string& from) {
   if (weights_detail::is_elsewhere(from)) return weights_detail::download(from);
   if (!base::is_directory(from)) return read_tensors(from);
   const std::string found = find_checkpoint(from);
-  if (found.empty() && has_weight_files(from)) return read_weight_files(from);
+  if (found.empty() && !find_weight_files(from).empty()) return read_weight_files(from);
   if (found.empty()) return weights_detail::no_checkpoint(from);
   return read_tensors(base::join_path(found, "model.safetensors"));
 }

@@ -28,6 +28,24 @@ def tensors():
     }
 
 
+def more_types():
+    """What LibTorch has besides; values that all of a type's bits make."""
+    pair = torch.tensor([1.5 - 2j, -0.25 + 4j, 3j])
+    eighth = torch.tensor([0.5, -1.5, 16.0, 0.0])
+    result = {
+        "c64": pair,
+        "u16": torch.tensor([0, 65535, 258], dtype=torch.uint16),
+        "u32": torch.tensor([[4294967295], [66051]], dtype=torch.uint32),
+        "u64": torch.tensor([2**63 + 5], dtype=torch.uint64),
+        "f8_e4m3": eighth.to(torch.float8_e4m3fn),
+        "f8_e4m3fnuz": eighth.to(torch.float8_e4m3fnuz),
+        "f8_e5m2": eighth.to(torch.float8_e5m2),
+        "f8_e5m2fnuz": eighth.to(torch.float8_e5m2fnuz),
+        "f8_e8m0": torch.tensor([0.5, 1.0, 16.0]).to(torch.float8_e8m0fnu),
+    }
+    return result
+
+
 class Evil:
     def __reduce__(self):
         return (os.system, ("touch /tmp/sluice-was-run",))
@@ -47,6 +65,19 @@ def main(folder):
             parameter.fill_(0.5)
     torch.save(model.state_dict(), path("state_dict.pt"))
     torch.save({"epoch": 3, "best_valid_acc": 36.84, "model_state_dict": model.state_dict()}, path("checkpoint.pt"))
+    safetensors.torch.save_file(more_types(), path("more_types.safetensors"))
+    four_bits = torch.tensor([0x12, 0x34], dtype=torch.uint8).view(torch.float4_e2m1fn_x2)
+    safetensors.torch.save_file({"f4": four_bits}, path("four_bits.safetensors"))
+    more = more_types()
+    more["c128"] = more["c64"].to(torch.complex128) / 3
+    more["c32"] = torch.view_as_complex(torch.view_as_real(more["c64"]).half())
+    more["conjugate"] = more["c64"].conj()  # the storage of c64, and a flag
+    more["negative"] = more["c64"].clone().conj().imag
+    torch.save(more, path("more_types.pt"))
+    torch.save(more, path("old_more_types.pt"), _use_new_zipfile_serialization=False)
+    torch.save(shared, path("old_dict.pt"), _use_new_zipfile_serialization=False)
+    torch.save(model.state_dict(), path("old_state_dict.pt"), _use_new_zipfile_serialization=False)
+    torch.save(Evil(), path("old_evil.pt"), _use_new_zipfile_serialization=False)
     torch.save(Evil(), path("evil.pt"))
     torch.save([1, 2], path("list.pt"))
 

@@ -5,22 +5,29 @@
 #include <set>
 
 #include "sluice/base/file.h"
-#include "sluice/base/parse_json.h"
 #include "sluice/base/safe_join.h"
 #include "sluice/base/strings.h"
+#include "sluice/base/unique_json.h"
 
 namespace sluice::sessions {
 namespace weight_files_detail {
 
-constexpr const char* kOne = "model.safetensors";
-constexpr const char* kIndex = "model.safetensors.index.json";
+// As transformers choose among them.
+struct Kind {
+  const char* one;
+  const char* index;  // of several files
+};
+constexpr Kind kKinds[] = {{"model.safetensors", "model.safetensors.index.json"},
+                           {"pytorch_model.bin", "pytorch_model.bin.index.json"}};
 
 // The tensors that each file should have.
 using Index = std::map<std::string, std::set<std::string>>;
 
 base::Result<Index> read_index(const std::string& path) {
   SLUICE_TRY(const std::string text, base::read_file(path));
-  const auto json = base::parse_json(text);
+  const auto parsed = base::parse_unique_json(text);
+  if (!parsed) return base::fail_at(parsed, path);
+  const auto& json = *parsed;
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     return base::fail(Code::kDataLoss, path, ": expected a JSON object with the object \"weight_map\"");
   Index index;
@@ -36,17 +43,22 @@ base::Result<Index> read_index(const std::string& path) {
 
 }  // namespace weight_files_detail
 
-bool has_weight_files(const std::string& folder) {
-  namespace detail = weight_files_detail;
-  return base::path_exists(base::join_path(folder, detail::kOne)) ||
-         base::path_exists(base::join_path(folder, detail::kIndex));
+std::string find_weight_files(const std::string& folder) {
+  for (const auto& kind : weight_files_detail::kKinds)
+    for (const char* const name : {kind.one, kind.index})
+      if (const std::string path = base::join_path(folder, name); base::path_exists(path)) return path;
+  return "";
 }
 
 base::Result<NamedTensors> read_weight_files(const std::string& folder) {
   namespace detail = weight_files_detail;
-  const std::string one = base::join_path(folder, detail::kOne);
-  if (base::path_exists(one)) return read_tensors(one);
-  const std::string index_path = base::join_path(folder, detail::kIndex);
+  const std::string found = find_weight_files(folder);
+  if (found.empty())
+    return base::fail(Code::kNotFound, "there are no weights in ", folder,
+                      " (expected model.safetensors, pytorch_model.bin, or an index of several such files: ",
+                      "model.safetensors.index.json or pytorch_model.bin.index.json)");
+  if (!base::ends_with(found, ".json")) return read_tensors(found);
+  const std::string& index_path = found;
   SLUICE_TRY(const detail::Index index, detail::read_index(index_path));
   NamedTensors all;
   std::set<std::string> seen;

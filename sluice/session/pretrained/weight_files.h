@@ -8,10 +8,11 @@
 
 namespace sluice::sessions {
 
-// Whether the folder has model.safetensors or model.safetensors.index.json.
-bool has_weight_files(const std::string& folder);
-// All tensors: of model.safetensors, or of the files that model.safetensors.index.json names. A tensor that
-// the index promises and its file lacks is an error, and so is one that two files have.
+// model.safetensors, model.safetensors.index.json, pytorch_model.bin or pytorch_model.bin.index.json: the
+// path of the first that the folder has; "" where it has none.
+std::string find_weight_files(const std::string& folder);
+// All tensors: of the one file, or of the files that the index names. A tensor that the index promises and
+// its file lacks is an error, and so is one that two files have. kNotFound for a folder without such files.
 base::Result<NamedTensors> read_weight_files(const std::string& folder);
 
 }  // namespace sluice::sessions
