@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "sluice/base/file.h"
-#include "sluice/base/parse_json.h"
 #include "sluice/base/sha256.h"
+#include "sluice/base/unique_json.h"
 #include "sluice/text/models/model.h"
 #include "sluice/text/steps/added_tokens.h"
 #include "sluice/text/steps/decoder.h"
@@ -86,7 +86,9 @@ struct Tokenizer::Parts {
 
 base::Status Tokenizer::Parts::read(std::string_view json) {
   fingerprint = base::hexadecimal(base::sha256(json));
-  const Json document = base::parse_json(json);
+  const auto parsed = base::parse_unique_json(json);
+  if (!parsed) return base::fail_at(parsed, name);
+  const Json& document = *parsed;
   if (document.is_discarded())
     return base::fail(Code::kInvalidArgument, name, ": expected a tokenizer as JSON, found something else");
   SLUICE_TRY(const auto object, JsonObject::of(document, name));
@@ -159,12 +161,12 @@ base::Status Tokenizer::Parts::encode_tracked(const AlignedText& text, const Spa
     const TokenId id = out.ids[before + i];
     const Span place{places[i].begin, std::min(places[i].end, word.end)};
     out.offsets.push_back(place.begin < place.end ? text.origin(place.begin, place.end) : place);
-    const std::string* const name = model->vocabulary().text(id);
-    if (name != nullptr && model->wildcard() != id) {
-      out.tokens.push_back(*name);
-    } else {
-      out.tokens.emplace_back(text.text().substr(place.begin, place.end - place.begin));
-    }
+    const Vocabulary& vocabulary = model->vocabulary();
+    const std::string* const name = vocabulary.text(id);
+    const std::string_view piece = text.text().substr(place.begin, place.end - place.begin);
+    const bool is_piece = name == nullptr || model->wildcard() == id ||
+                          (vocabulary.shares_ids() && vocabulary.find(piece) == id);
+    out.tokens.emplace_back(is_piece ? piece : std::string_view(*name));
   }
   return {};
 }

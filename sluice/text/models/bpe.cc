@@ -42,11 +42,10 @@ class Bpe : public Model {
     for (std::size_t byte = 0; byte < 256; ++byte) {
       byte_ids_[byte] = vocabulary_.find(to_byte_alphabet(std::string(1, static_cast<char>(byte))));
     }
-    for (TokenId id = 0; ignore_merges_ && id < vocabulary_.size(); ++id) {
-      const std::string* const text = vocabulary_.text(id);
-      if (text == nullptr) continue;
-      if (auto bytes = from_byte_alphabet(*text)) words_.add(*std::move(bytes), id);
-    }
+    if (!ignore_merges_) return;
+    vocabulary_.each([&](const std::string& text, TokenId id) {
+      if (auto bytes = from_byte_alphabet(text)) words_.add(*std::move(bytes), id);
+    });
   }
 
   bool can_cut_at_blanks() const override { return can_cut_; }

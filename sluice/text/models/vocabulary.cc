@@ -14,10 +14,7 @@ base::Result<Vocabulary> Vocabulary::read(const JsonObject& object, const char* 
     if (!whole)
       return list.fail("expected an id below ", kMaxVocabulary, " for the token '", text, "', found ",
                        number.dump());
-    const auto id = number.get<TokenId>();
-    if (const std::string* const other = vocabulary.text(id))
-      return list.fail("the tokens '", *other, "' and '", text, "' have the id ", id, ": expected one each");
-    vocabulary.add(text, id);
+    vocabulary.add(text, number.get<TokenId>());
   }
   return vocabulary;
 }
@@ -25,7 +22,8 @@ base::Result<Vocabulary> Vocabulary::read(const JsonObject& object, const char* 
 void Vocabulary::add(std::string text, TokenId id) {
   const auto place = ids_.insert_or_assign(std::move(text), id).first;
   if (id >= texts_.size()) texts_.resize(id + std::size_t{1});
-  texts_[id] = &place->first;
+  if (texts_[id] != nullptr) shares_ids_ = true;
+  if (texts_[id] == nullptr || place->first < *texts_[id]) texts_[id] = &place->first;
 }
 
 std::optional<TokenId> Vocabulary::find(std::string_view text) const {

@@ -16,13 +16,12 @@ class WordPiece : public Model {
       SLUICE_TRY(model->max_characters_, object.number("max_input_chars_per_word", 0, kMaxId));
     }
     model->unknown_ = model->vocabulary_.find(model->unknown_token_);
-    for (TokenId id = 0; id < model->vocabulary_.size(); ++id) {
-      const std::string* const text = model->vocabulary_.text(id);
-      if (text == nullptr || text->empty()) continue;
-      model->first_.add(*text, id);
-      if (base::starts_with(*text, prefix) && text->size() > prefix.size())
-        model->next_.add(std::string_view(*text).substr(prefix.size()), id);
-    }
+    model->vocabulary_.each([&](const std::string& text, TokenId id) {
+      if (text.empty()) return;
+      model->first_.add(text, id);
+      if (base::starts_with(text, prefix) && text.size() > prefix.size())
+        model->next_.add(std::string_view(text).substr(prefix.size()), id);
+    });
     return std::unique_ptr<Model>(std::move(model));
   }
 

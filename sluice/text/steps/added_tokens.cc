@@ -72,6 +72,9 @@ base::Result<AddedTokens> AddedTokens::read(const Json& list, const std::string&
       AlignedText text(token.content, 0, true);
       SLUICE_OK(normalizer->apply(text));
       token.decoded = std::string(text.text());
+      if (token.decoded.empty())
+        base::warn(object.where(), ": nothing is left of '", token.content,
+                   "' behind the normalizer: it is found in no text");
     }
     const std::size_t place = added.tokens_.size();
     added.by_id_[token.id] = place;
