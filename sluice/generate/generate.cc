@@ -85,7 +85,6 @@ class Generation {
     }
     if (seen_.defined()) seen_ = seen_.to(device_);
     cache_ = model_.make_cache(batch_, rounded(length + options_.tokens, kRoom));
-    cache_->longest = static_cast<int64_t>(longest) + options_.tokens;
     return model_.states({ids.to(device_), mask.to(device_)}, *cache_).select(1, length - 1);
   }
 

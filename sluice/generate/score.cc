@@ -13,6 +13,15 @@ namespace score_detail {
 // Logits that are there at a time: 64 MiB of f32.
 constexpr int64_t kLogits = int64_t{1} << 24;
 
+// Of the batch that a passage of `read` tokens is read in.
+int64_t length_of_batch(const models::LanguageOptions& options, int64_t read) {
+  const int64_t length = std::min(generation_length(read), options.positions);
+  // A longer sequence has other frequencies, whether or not the end of it is filled up.
+  const int64_t limit = options.rope.original_positions;
+  return options.type == "llama" && options.rope.type == "longrope" && read <= limit ? std::min(length, limit)
+                                                                                     : length;
+}
+
 }  // namespace score_detail
 
 torch::Tensor target_log_likelihoods(models::LanguageModel& model, const models::LanguageInput& input,
@@ -76,7 +85,7 @@ size_t PassageScorer::add(Passage passage) {
     if (passage.ids[place] >= options.vocabulary)
       refuse("the token ", passage.ids[place], " at place ", place, " is not below the vocabulary's size, ",
              options.vocabulary, ": the tokenizer is of another model");
-  const int64_t length = std::min(generation_length(read), options.positions);
+  const int64_t length = score_detail::length_of_batch(options, read);
   auto& rows = waiting_[length];
   rows.push_back({sums_.size(), std::move(passage)});
   sums_.push_back(0);

@@ -34,6 +34,10 @@ CASES = {
     "llama_one_group": LLAMA | {"num_key_value_heads": 1, "head_dim": 12, "tie_word_embeddings": True, "attention_bias": True},
     "llama_yarn": LLAMA | {"rope_parameters": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 100.0,
                                                "original_max_position_embeddings": 32}},
+    # Half of the steps are within the first limit, half beyond it.
+    "llama_longrope": LLAMA | {"rope_parameters": {"rope_type": "longrope", "short_factor": [1.0, 1.1, 1.2, 1.3],
+                                                   "long_factor": [1.5, 3.0, 6.0, 12.0], "rope_theta": 100.0,
+                                                   "original_max_position_embeddings": 33}},
     "llama_linear": LLAMA | {"rope_parameters": {"rope_type": "linear", "factor": 2.5, "rope_theta": 1000.0}},
 }
 SAMPLING = {

@@ -2,6 +2,7 @@
 // (ids and mask):
 //   sluice_logits FOLDER…   writes FOLDER/output.safetensors (logits, of words or of classes), FOLDER/again,
 //   the model's own folder, and FOLDER/fresh, a classifier of 5 classes on its body.
+//   sluice_logits --fresh FOLDER…   writes FOLDER/fresh alone
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -12,6 +13,11 @@
 namespace {
 
 namespace sessions = sluice::sessions;
+
+// A fresh head on the folder's body.
+void write_fresh(const std::string& folder) {
+  sluice::save_pretrained(*sluice::load_pretrained(folder, {.new_classes = 5}), folder + "/fresh");
+}
 
 void run(const std::string& folder) {
   const sluice::models::LanguageModelPtr model = sluice::load_pretrained(folder);
@@ -28,15 +34,16 @@ void run(const std::string& folder) {
   sluice::base::value_or_throw(sessions::write_safetensors(
       folder + "/output.safetensors", {{"logits", answer(mask)}, {"unmasked", answer({})}}));
   sluice::save_pretrained(*model, folder + "/again");
-  // A fresh head on the same body.
-  sluice::save_pretrained(*sluice::load_pretrained(folder, {.new_classes = 5}), folder + "/fresh");
+  write_fresh(folder);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) try {
-  if (argc < 2) throw std::runtime_error("usage: sluice_logits FOLDER…");
-  for (int i = 1; i < argc; ++i) run(argv[i]);
+  const bool fresh_alone = argc > 1 && std::string(argv[1]) == "--fresh";
+  const int first = fresh_alone ? 2 : 1;
+  if (argc <= first) throw std::runtime_error("usage: sluice_logits [--fresh] FOLDER…");
+  for (int i = first; i < argc; ++i) fresh_alone ? write_fresh(argv[i]) : run(argv[i]);
   return 0;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "sluice_logits: %s\n", error.what());

@@ -46,6 +46,9 @@ CASES = {
     "llama_yarn_scales": LLAMA | {"rope_parameters": YARN | {"mscale": 1.5, "mscale_all_dim": 0.7, "beta_fast": 4, "beta_slow": 2,
                                                              "truncate": False}},
     "llama_yarn_factor": LLAMA | {"rope_parameters": YARN | {"attention_factor": 1.3}, "head_dim": 12},
+    "llama_yarn_null": LLAMA | {"rope_parameters": YARN | {"factor": None}},
+    "llama_yarn_two_limits": LLAMA | {"original_max_position_embeddings": 32, "rope_parameters": YARN},
+    "llama_llama3_no_limit": LLAMA | {"rope_parameters": {key: value for key, value in LLAMA3.items() if "original" not in key}},
     "llama_longrope": LLAMA | {"rope_parameters": LONGROPE},
     "llama_longrope_short": LLAMA | {"rope_parameters": LONGROPE | {"original_max_position_embeddings": 32, "factor": 3.0}},
     "gpt2": GPT2,
@@ -98,8 +101,20 @@ def logits(model, ids, mask):
 
 
 def change_files(name, folder):
-    """Some folders as they are on the hub: GPT-2's names without a prefix, files of transformers 4, cut weights."""
+    """Some folders as they are on the hub: GPT-2's names without a prefix, files of transformers 4, cut weights, and
+    pytorch_model.bin, of today, of before PyTorch 1.6, and cut in two."""
     weights, config = folder / "model.safetensors", folder / "config.json"
+    if name in ("gpt2_scales", "roberta_padding", "llama_biases"):
+        tensors = load_file(weights)
+        weights.unlink()
+        if name == "llama_biases":
+            map_of_files = {}
+            for number, part in enumerate((list(tensors)[::2], list(tensors)[1::2]), 1):
+                torch.save({key: tensors[key] for key in part}, folder / f"pytorch_model-{number:05}-of-00002.bin")
+                map_of_files |= dict.fromkeys(part, f"pytorch_model-{number:05}-of-00002.bin")
+            (folder / "pytorch_model.bin.index.json").write_text(json.dumps({"metadata": {}, "weight_map": map_of_files}))
+        else:
+            torch.save(tensors, folder / "pytorch_model.bin", _use_new_zipfile_serialization=name == "gpt2_scales")
     if name == "gpt2":
         tensors = {key.removeprefix("transformer."): value for key, value in load_file(weights).items()}
         tensors["h.0.attn.bias"] = torch.ones(1, 1, LENGTH, LENGTH).tril()
@@ -139,9 +154,9 @@ def check_case(name, folder, model, ids, mask):
     wanted = logits(model, ids, mask)
     where, everywhere = mask, torch.ones_like(mask)
     if name in CLASSIFIERS:
-        everywhere = everywhere[:, 0]
-        # RoBERTa's look at the first token, which says nothing where it is filled up.
-        where = mask[:, 0] if name.startswith("roberta") else everywhere
+        where = everywhere = everywhere[:, 0]
+    elif name.startswith("roberta"):
+        where = everywhere  # also of what is filled up: the classifier looks at the first place, whatever is there
     differences = {"with padding": largest(output["logits"], wanted, where),
                    "without a mask": largest(output["unmasked"], logits(model, ids, None), everywhere)}
     again, report = type(model).from_pretrained(folder / "again", output_loading_info=True)
@@ -176,7 +191,29 @@ def check_errors(program, folder):
     expect("has shape [48, 31] there, [48, 32] in the model", without | {name: torch.ones(48, 31)})
     expect('the rope_type "spiral" is not known; known are default', tensors,
            settings | {"rope_parameters": {"rope_type": "spiral", "factor": 2.0}})
+    expect('the key "factor" is missing', tensors,
+           settings | {"rope_parameters": {"rope_type": "yarn", "original_max_position_embeddings": 16}})
+    expect("expected vocab_size from 1 to 16777216, found 1000000000000", tensors,
+           settings | {"vocab_size": 10**12})
     expect('the model_type "qwen9" is not known; known are gpt2, llama, roberta', tensors, settings | {"model_type": "qwen9"})
+    return failures
+
+
+def check_heads(program, parent):
+    """What is wrong with what the program makes of models with other heads, and with none."""
+    failures = []
+    for head, said in (("ForQuestionAnswering", "another head (qa_outputs.bias …), which is not known"),
+                       ("ForTokenClassification", "another head (classifier.bias …), which is not known"),
+                       ("Model", "the body alone")):
+        folder = parent / f"roberta_{head}"
+        without_pooler = {"add_pooling_layer": False} if head == "Model" else {}  # no classifier has one
+        model = getattr(transformers, f"Roberta{head}")(transformers.RobertaConfig(**ROBERTA), **without_pooler).eval()
+        model.save_pretrained(folder)
+        error = subprocess.run([program, folder], stderr=subprocess.PIPE, text=True, check=False).stderr
+        if f"has no head of words (lm_head.bias …), but {said}" not in error:
+            failures.append(f"{head}: expected an error with {said!r}, found {error!r}")
+        subprocess.run([program, "--fresh", folder], check=True)
+        failures += check_fresh(f"roberta_{head}", folder, model)
     return failures
 
 
@@ -204,6 +241,7 @@ def main(program):
             failures += wrong
             differences.append(difference)
         failures += check_errors(program, Path(parent, "llama"))
+        failures += check_heads(program, Path(parent))
     for failure in failures:
         print(failure)
     print(f"{len(made)} models, largest difference of a logit {max(differences):.2g}, {len(failures)} failures")

@@ -19,6 +19,7 @@ class Fields {
  public:
   Fields(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
 
+  bool is_there(const char* key) const { return object_.contains(key); }
   bool has(const char* key) const { return object_.contains(key) && !object_[key].is_null(); }
 
   template <typename T>
@@ -97,15 +98,18 @@ RopeOptions read_rope(const Fields& config, int64_t positions) {
   fields.only("partial_rotary_factor", 1.0);
   if (rope.type == "linear" || rope.type == "dynamic" || rope.type == "llama3")
     rope.factor = fields.need<double>("factor");
+  // The key of the model counts more than that of its positions, as in transformers.
+  if (rope.type == "llama3" || rope.type == "yarn" || rope.type == "longrope")
+    rope.original_positions =
+        config.get<int64_t>("original_max_position_embeddings",
+                            fields.get<int64_t>("original_max_position_embeddings", positions));
   if (rope.type == "llama3") {
     rope.low_frequency_factor = fields.need<double>("low_freq_factor");
     rope.high_frequency_factor = fields.need<double>("high_freq_factor");
-    rope.original_positions = fields.need<int64_t>("original_max_position_embeddings");
   }
+  // Without the key transformers make no model; null is the ratio of the two lengths.
+  if (rope.type == "yarn" && !fields.is_there("factor")) rope.factor = fields.need<double>("factor");
   if (rope.type == "yarn" || rope.type == "longrope") {
-    rope.original_positions =
-        fields.get<int64_t>("original_max_position_embeddings",
-                            config.get<int64_t>("original_max_position_embeddings", positions));
     const auto original = static_cast<double>(std::max<int64_t>(1, rope.original_positions));
     rope.factor = fields.get<double>("factor", static_cast<double>(positions) / original);
     rope.attention_factor = fields.get<double>("attention_factor", 0.0);

@@ -68,6 +68,11 @@ bool is_of_head(const std::string& name) {
          base::starts_with(name, "classifier.");
 }
 
+std::string body_prefix(const LanguageOptions& options) {
+  if (options.type == "gpt2") return "transformer.";
+  return options.type == "llama" ? "model." : "roberta.";
+}
+
 LanguageModelPtr language_model(const LanguageOptions& options) {
   check(options);
   if (options.type == "gpt2") return language_detail::make_gpt2(options);
@@ -78,9 +83,7 @@ LanguageModelPtr language_model(const LanguageOptions& options) {
 std::vector<std::pair<std::string, torch::Tensor>> with_own_names(
     const LanguageOptions& options, std::vector<std::pair<std::string, torch::Tensor>> tensors) {
   namespace detail = language_detail;
-  const std::string prefix = options.type == "gpt2"    ? "transformer."
-                             : options.type == "llama" ? "model."
-                                                       : "roberta.";
+  const std::string prefix = body_prefix(options);
   const bool complete = std::any_of(tensors.begin(), tensors.end(),
                                     [&](const auto& item) { return base::starts_with(item.first, prefix); });
   std::vector<std::pair<std::string, torch::Tensor>> result;

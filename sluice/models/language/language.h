@@ -38,14 +38,11 @@ struct LanguageCache {
     torch::Tensor keys, values;  // [batch, key-value heads, capacity, head width]
   };
   std::vector<Layer> layers;
-  torch::Tensor visible;           // bool [batch, capacity]: the slots that hold a token
-  torch::Tensor next;              // int64 [1]: the slot of the next token
-  torch::Tensor positions;         // int64 [batch, 1]: its position in each sequence
-  torch::Tensor cosine, sine;      // llama: the angles of all positions
+  torch::Tensor visible;       // bool [batch, capacity]: the slots that hold a token
+  torch::Tensor next;          // int64 [1]: the slot of the next token
+  torch::Tensor positions;     // int64 [batch, 1]: its position in each sequence
+  torch::Tensor cosine, sine;  // llama: the angles of all positions; longrope's beyond its limit behind them
   int64_t capacity = 0, used = 0;  // slots
-  // The most positions that are to come, for rope types that depend on it; 0: `capacity`. Set it before
-  // reading.
-  int64_t longest = 0;
 };
 
 class LanguageModel : public torch::nn::Module {
@@ -56,7 +53,8 @@ class LanguageModel : public torch::nn::Module {
   // What the layers make of the tokens: [batch, length, width]. gpt2 and llama see what is before a place and
   // itself, roberta the whole sequence; with `documents` only what is of the same one. Without `positions`
   // they are counted from the sequence's first place, filled up or not, as transformers do; roberta's skip
-  // the padding token. llama's rope types "dynamic" and "longrope" take their frequencies from `length`.
+  // the padding token. llama's rope types "dynamic" and "longrope" take their frequencies from `length`,
+  // with a cache from the largest position that is read.
   // Throws sluice::Error for other shapes and types, and for sequences that are too long.
   virtual torch::Tensor states(const LanguageInput& input) = 0;
   // A cache without tokens, in the weights' element type and on their device.
@@ -102,6 +100,8 @@ LanguageModelPtr language_model(const LanguageOptions& options);
 
 // Whether a tensor of this name belongs to a model's head: of words, or of classes.
 bool is_of_head(const std::string& name);
+// What the names of all other tensors of such a model begin with: "transformer.", "model." or "roberta.".
+std::string body_prefix(const LanguageOptions& options);
 
 // Tensors of a file by the model's names: adds a prefix that the file leaves out (GPT-2's files on the hub),
 // and leaves out what is no parameter (tables of masks and positions, a pooler) or a copy of another tensor

@@ -107,6 +107,12 @@ void refuse_head(const LanguageOptions& options) {
 
 Seen seen(const LanguageInput& input, bool causal) {
   if (!input.mask.defined() && !input.documents.defined()) return {std::nullopt, causal};
+  if (!causal && !input.documents.defined()) {
+    // Also of places that are filled up: RoBERTa's classifier looks at the first place, whatever is there. A
+    // row that has nothing else sees all of it, and so has a softmax.
+    const torch::Tensor nothing = input.mask.any(1, /*keepdim=*/true).logical_not();
+    return {input.mask.logical_or(nothing).unsqueeze(1).unsqueeze(1), false};
+  }
   const torch::Tensor place = torch::arange(input.ids.size(1), input.ids.options());
   const torch::Tensor query = place.unsqueeze(1), key = place.unsqueeze(0);
   torch::Tensor visible;

@@ -38,7 +38,8 @@ struct Seen {
   LanguageCache::Layer* memory = nullptr;  // where keys and values are written, in front without a slot
   torch::Tensor slot = {};  // int64 [1]: where the one key goes; the queries then see all of the memory
 };
-// A place that is filled up sees itself: it then has a softmax, and still nobody looks at it.
+// A place that is filled up sees what the others see, as in transformers; of a causal model and among
+// documents also itself: it then has a softmax, and still nobody looks at it.
 Seen seen(const LanguageInput& input, bool causal);
 
 // Of a model that reads on from a cache: checks the input, moves the cache on, and gives it positions.

@@ -67,6 +67,40 @@ void check_rope(const LanguageOptions& options, const std::string& where) {
                             ") above low_freq_factor (", rope.low_frequency_factor, ")"));
 }
 
+struct Size {
+  const char* key;  // of config.json
+  int64_t value, least, most;
+};
+
+// No model has as many: tables of such sizes would only exhaust the memory.
+void check_sizes(const LanguageOptions& options, const std::string& where) {
+  constexpr int64_t kIds = int64_t{1} << 24, kWidths = int64_t{1} << 20, kParts = int64_t{1} << 16,
+                    kPositions = int64_t{1} << 31, kParameters = int64_t{1} << 42;
+  const bool is_gpt2 = options.type == "gpt2", has_table = options.type != "llama";  // of positions
+  const Size sizes[] = {{"vocab_size", options.vocabulary, 1, kIds},
+                        {is_gpt2 ? "n_embd" : "hidden_size", options.width, 1, kWidths},
+                        {is_gpt2 ? "n_layer" : "num_hidden_layers", options.layers, 1, kParts},
+                        {is_gpt2 ? "n_head" : "num_attention_heads", options.heads, 1, kParts},
+                        {is_gpt2 ? "n_positions" : "max_position_embeddings", options.positions, 1,
+                         has_table ? kIds : kPositions},
+                        {"type_vocab_size", options.token_types, 1, kParts},
+                        {"num_key_value_heads", options.key_value_heads, 0, kParts},
+                        {"head_dim", options.head_width, 0, kWidths},
+                        {is_gpt2 ? "n_inner" : "intermediate_size", options.feedforward, 0, kIds},
+                        {"num_labels", options.classes, 0, kIds}};
+  for (const auto& [key, value, least, most] : sizes)
+    if (value < least || value > most)
+      refuse(where, base::str("expected ", key, " from ", least, " to ", most, ", found ", value));
+  const auto width = static_cast<double>(options.width);
+  const double parameters =
+      width * static_cast<double>(options.vocabulary + (has_table ? options.positions : 0)) +
+      static_cast<double>(options.layers) * width * width;
+  if (parameters > static_cast<double>(kParameters))
+    refuse(where,
+           base::str("a vocabulary of ", options.vocabulary, ", ", options.layers, " layers and a width of ",
+                     options.width, " make more than ", kParameters, " parameters"));
+}
+
 LanguageOptions gpt2(int64_t width, int64_t layers, int64_t heads) {
   LanguageOptions options;
   options.type = "gpt2";
@@ -169,14 +203,7 @@ const std::map<std::string, LanguageOptions>& presets() {
 void check(const LanguageOptions& options, const std::string& where) {
   using language_detail::refuse;
   language_detail::check_known(where, "model_type", options.type, language_detail::known_types());
-  const std::pair<const char*, int64_t> sizes[] = {
-      {"vocabulary", options.vocabulary}, {"width", options.width},
-      {"layers", options.layers},         {"heads", options.heads},
-      {"positions", options.positions},   {"token types", options.token_types}};
-  for (const auto& [name, size] : sizes)
-    if (size < 1) refuse(where, base::str("expected a number of ", name, " of at least 1, found ", size));
-  if (options.key_value_heads < 0 || options.head_width < 0 || options.feedforward < 0)
-    refuse(where, "sizes must not be negative");
+  language_detail::check_sizes(options, where);
   if (options.width % options.heads != 0 && (options.type != "llama" || options.head_width == 0))
     refuse(where, base::str("the width (", options.width, ") must be a multiple of the heads (",
                             options.heads, ")"));
@@ -190,8 +217,6 @@ void check(const LanguageOptions& options, const std::string& where) {
     refuse(where, base::str("positions are counted from the padding token + 1: expected a pad_token_id "
                             "from 0 to ",
                             options.positions - 2, ", found ", options.padding));
-  if (options.classes < 0)
-    refuse(where, base::str("expected a number of classes of at least 0, found ", options.classes));
   if (!options.labels.empty() && static_cast<int64_t>(options.labels.size()) != options.classes)
     refuse(where, base::str("expected a label for each of the ", options.classes, " classes, found ",
                             options.labels.size()));

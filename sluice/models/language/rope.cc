@@ -100,13 +100,21 @@ Rope::Angles Rope::angles(const LanguageInput& input) {
 }
 
 Rope::Angles Rope::angles(const LanguageInput& input, LanguageCache& cache) const {
+  const bool has_two_tables = options_.type == "longrope";
   if (!cache.cosine.defined()) {
-    const Angles all =
-        table(cache.capacity, std::min(cache.longest > 0 ? cache.longest : cache.capacity, positions_));
+    Angles all = table(cache.capacity, has_two_tables ? options_.original_positions : 0);
+    if (has_two_tables) {
+      const Angles beyond = table(cache.capacity, options_.original_positions + 1);
+      all = {torch::cat({all.cosine, beyond.cosine}), torch::cat({all.sine, beyond.sine})};
+    }
     cache.cosine = all.cosine.to(input.ids.device());
     cache.sine = all.sine.to(input.ids.device());
   }
-  return at_positions({cache.cosine, cache.sine}, input.positions);
+  torch::Tensor rows = input.positions;
+  // By the length of this step, as transformers do: what is in the cache keeps the angles that it was read
+  // with. The length is a value of the device, so all steps are one program.
+  if (has_two_tables) rows = rows + rows.max().ge(options_.original_positions) * cache.capacity;
+  return at_positions({cache.cosine, cache.sine}, rows);
 }
 
 torch::Tensor rotate(const torch::Tensor& x, const Rope::Angles& angles) {

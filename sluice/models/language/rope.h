@@ -14,7 +14,7 @@ class Rope {
   struct Angles {
     torch::Tensor cosine, sine;  // f32, [length, head width] or [batch, 1, length, head width]
   };
-  // On the device of the ids.
+  // On the device of the ids. With a cache the input has positions.
   Angles angles(const LanguageInput& input);
   Angles angles(const LanguageInput& input, LanguageCache& cache) const;
 

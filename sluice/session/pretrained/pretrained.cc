@@ -1,8 +1,11 @@
 #include "sluice/session/pretrained/pretrained.h"
 
 #include <algorithm>
+#include <functional>
+#include <set>
 
 #include "sluice/base/file.h"
+#include "sluice/base/strings.h"
 #include "sluice/session/checkpoint.h"
 #include "sluice/session/pretrained/weight_files.h"
 
@@ -10,12 +13,34 @@ namespace sluice {
 
 namespace pretrained_detail {
 
-// The model's own head in the place of the folder's.
+// The model's own head in the place of whatever heads the folder has.
 void replace_head(const models::LanguageModel& model, sessions::NamedTensors& tensors) {
-  const auto is_of_head = [](const auto& named) { return models::is_of_head(named.first); };
-  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), is_of_head), tensors.end());
+  const std::string body = models::body_prefix(model.options());
+  const auto is_of_body = [&body](const auto& named) { return base::starts_with(named.first, body); };
+  tensors.erase(std::remove_if(tensors.begin(), tensors.end(), std::not_fn(is_of_body)), tensors.end());
   for (auto& named : sessions::module_tensors(model))
-    if (is_of_head(named)) tensors.push_back(std::move(named));
+    if (!is_of_body(named)) tensors.push_back(std::move(named));
+}
+
+// That the folder has the head of the model, and no other one (of questions, of tokens' classes, …).
+void check_head(const models::LanguageModel& model, const sessions::NamedTensors& tensors,
+                const std::string& folder) {
+  const std::string body = models::body_prefix(model.options());
+  std::set<std::string> missing, others;
+  for (const auto& [name, tensor] : sessions::module_tensors(model))
+    if (!base::starts_with(name, body)) missing.insert(name);
+  for (const auto& [name, tensor] : tensors)
+    if (!base::starts_with(name, body) && missing.erase(name) == 0) others.insert(name);
+  if (missing.empty()) return;
+  const char* const head = model.options().classes > 0 ? "classes" : "words";
+  throw_error(
+      Code::kInvalidArgument,
+      base::str(folder, " has no head of ", head, " (", *missing.begin(), " …), but ",
+                others.empty() ? "the body alone"
+                               : base::str("another head (", *others.begin(), " …), which is not known"),
+                ": take a folder of a model for causal or masked language modelling or for the "
+                "classification of sequences, or give its body a fresh head of classes (--task "
+                "classify, PretrainedOptions::new_classes)"));
 }
 
 }  // namespace pretrained_detail
@@ -32,7 +57,10 @@ models::LanguageModelPtr load_pretrained(const std::string& folder, const Pretra
   }
   options.recompute = how.recompute;
   models::LanguageModelPtr model = models::language_model(options);
-  if (how.new_classes > 0) pretrained_detail::replace_head(*model, tensors);
+  if (how.new_classes > 0)
+    pretrained_detail::replace_head(*model, tensors);
+  else
+    pretrained_detail::check_head(*model, tensors, folder);
   base::value_or_throw(sessions::load_module(*model, tensors, folder));
   return model;
 }
