@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/json_text.h"
 #include "sluice/base/parse_json.h"
 #include "sluice/base/strings.h"
@@ -131,7 +132,7 @@ std::string text_of(const std::vector<HostReport>& reports, int indent) {
 
 base::Result<HostReport> parse_report(const std::string& text) {
   try {
-    return report_of(base::parse_json(text).at("hosts").at(0));
+    return report_of(base::with_bytes(base::parse_json(text)).at("hosts").at(0));
   } catch (const json::exception& error) {
     return base::fail(Code::kDataLoss,
                       "expected what `sluice top --json` of this version prints: ", error.what());

@@ -13,6 +13,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/parse_json.h"
 #include "sluice/base/process.h"
 #include "sluice/base/strings.h"
@@ -98,11 +99,11 @@ std::string text_of(const ProcessStatus& status) {
                          {"flops_per_second", optional_json(status.flops_per_second)},
                          {"memory_in_use", optional_json(status.memory_in_use)},
                          {"memory_peak", optional_json(status.memory_peak)}};
-  return document.dump(-1, ' ', false, json::error_handler_t::replace);
+  return base::with_json_texts(document).dump();
 }
 
 base::Result<ProcessStatus> parse_status(const std::string& text) {
-  return status_of(base::parse_json(text));
+  return status_of(base::with_bytes(base::parse_json(text)));
 }
 
 base::Result<ProcessStatus> status_of(const json& document) {

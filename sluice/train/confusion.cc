@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/strings.h"
 
 namespace sluice::train {
@@ -17,7 +18,7 @@ base::Status write_confusion(const std::string& folder, const torch::Tensor& mat
     rows.push_back("[" + base::join(row, ", ") + "]");
   }
   const std::string names =
-      classes.empty() ? "" : base::str("\"classes\": ", nlohmann::json(classes).dump(), ",\n ");
+      classes.empty() ? "" : base::str("\"classes\": ", base::with_json_texts(classes).dump(), ",\n ");
   return base::write_file_atomically(
       base::join_path(folder, "confusion.json"),
       base::str("{\"epoch\": ", epoch, ", \"step\": ", step, ",\n ", names,

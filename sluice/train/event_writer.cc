@@ -13,6 +13,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/crc32c.h"
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/number.h"
 #include "sluice/base/process.h"
 #include "sluice/base/proto_writer.h"
@@ -134,7 +135,7 @@ base::Status EventWriter::text(std::string_view tag, std::string_view markdown, 
   const std::string tensor = base::ProtoWriter()
                                  .number(1, detail::kString)
                                  .bytes(2, detail::shape_of({1}))
-                                 .bytes(8, markdown)
+                                 .bytes(8, base::json_of_bytes(markdown))
                                  .bytes();
   return summary(detail::plugin_value(tag, "text", "", tensor), step, wall);
 }
@@ -173,9 +174,9 @@ base::Status EventWriter::hyper_parameters(const std::vector<HyperParameter>& pa
   for (const auto& [name, value] : parameters) {
     base::ProtoWriter one;
     if (const auto* number = std::get_if<double>(&value)) one.real(2, *number);
-    if (const auto* text = std::get_if<std::string>(&value)) one.bytes(3, *text);
+    if (const auto* text = std::get_if<std::string>(&value)) one.bytes(3, base::json_of_bytes(*text));
     if (const auto* flag = std::get_if<bool>(&value)) one.number(4, *flag ? 1 : 0);
-    start.bytes(1, base::ProtoWriter().bytes(1, name).bytes(2, one.bytes()).bytes());
+    start.bytes(1, base::ProtoWriter().bytes(1, base::json_of_bytes(name)).bytes(2, one.bytes()).bytes());
   }
   start.real(5, wall);
   return summary(event_writer_detail::hparams_value("_hparams_/session_start_info", 3, start.bytes()), 0,

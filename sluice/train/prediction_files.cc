@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/quantity.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/decode/npy.h"
@@ -42,8 +43,6 @@ Json json_of(const at::Tensor& value) {
   const float single = value.item<float>();
   return std::isfinite(single) ? Json::parse(number_text(single)) : number(single);
 }
-
-std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 // What NumPy has no type for (bfloat16, float8) becomes float32.
 base::Result<std::string> npy_of(const std::string& name, const at::Tensor& value) {
@@ -90,9 +89,9 @@ class Lines final : public PredictionFile {
 
   base::Status add(const std::string& key, const NamedValues& values) override {
     Json line;
-    if (!key.empty()) line["key"] = key;
-    for (const auto& [name, value] : values) line[name] = json_of(value);
-    pending_ += text_of(line) + "\n";
+    if (!key.empty()) line["key"] = base::json_of_bytes(key);
+    for (const auto& [name, value] : values) line[base::json_of_bytes(name)] = json_of(value);
+    pending_ += line.dump() + "\n";
     return pending_.size() < kFlushBytes ? base::Status() : flush();
   }
   base::Status commit() override {
@@ -179,8 +178,8 @@ class Shards final : public PredictionFile {
     if (!writer_) SLUICE_OK(begin_shard());
     Json numbers;
     for (const auto& [name, value] : values)
-      if (value.dim() == 0) numbers[name] = json_of(value);
-    if (!numbers.empty()) SLUICE_OK(writer_->add(key + ".json", text_of(numbers)));
+      if (value.dim() == 0) numbers[base::json_of_bytes(name)] = json_of(value);
+    if (!numbers.empty()) SLUICE_OK(writer_->add(key + ".json", numbers.dump()));
     for (const auto& [name, value] : values) {
       if (value.dim() == 0) continue;
       SLUICE_TRY(const std::string npy, npy_of(name, value));

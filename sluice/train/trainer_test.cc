@@ -619,6 +619,41 @@ TEST(Trainer, AConfusionMatrixNamesTheClassesOfItsShards) {
   }
 }
 
+// Names of files and classes are bytes: they come back as they were, and the JSON beside them is UTF-8.
+TEST(Trainer, NamesMayBeAnyBytes) {
+  auto folder = scratch();
+  const std::string data = folder.path("d\xe9"), run = folder.path("r\xfcn");
+  ASSERT_TRUE(base::make_directories(data));
+  TrainOptions options = small_training_on(write_shard(base::join_path(data, "caf\xe9-0.tar")), run);
+  options.config = "logdir=\"" + run + "\"\npattern=\"\\xe9\"\n";
+  options.metrics = "confusion";
+  options.epochs = 1;
+  options.test_batch_size = 10;
+  options.json = true;
+  ASSERT_TRUE(base::write_file_atomically(base::join_path(data, "classes.txt"), "\xe9ven\nodd\n"));
+  TrainResult result;
+  testing::internal::CaptureStderr();
+  std::string out = capture(options, &result);
+  options.epochs = 2;
+  options.resume = "auto";
+  out += capture(options, &result);
+  testing::internal::GetCapturedStderr();
+  EXPECT_EQ(result.exit_status, kDone);
+  for (const auto& line : base::split(out, '\n'))
+    EXPECT_TRUE(line.empty() || nlohmann::json::accept(line)) << line;
+  const auto confusion =
+      nlohmann::json::parse(base::value_or_throw(base::read_file(base::join_path(run, "confusion.json"))));
+  EXPECT_EQ(confusion["classes"], (std::vector<std::string>{R"(\xe9ven)", "odd"}));
+  const std::string last = base::join_path(run, "last");
+  const auto state =
+      nlohmann::json::parse(base::value_or_throw(base::read_file(base::join_path(last, "state.json"))));
+  EXPECT_THAT(state["config"].get<std::string>(),
+              testing::AllOf(testing::HasSubstr(R"(r\xfcn")"), testing::HasSubstr(R"("\x5cxe9")")));
+  const auto progress = base::value_or_throw(sessions::read_progress(last));
+  EXPECT_EQ(progress.config, options.config);
+  EXPECT_EQ(progress.epoch, 2);
+}
+
 // Each number against what the confusion matrix says of the same test.
 TEST(Trainer, MetricsOfEachTestAreShownAndWritten) {
   auto folder = scratch();

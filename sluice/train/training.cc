@@ -10,6 +10,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/log.h"
 #include "sluice/base/process.h"
 #include "sluice/base/quantity.h"
@@ -591,7 +592,7 @@ TrainResult Training::end() {
       {"examples_per_second", result.examples_per_second},
       {"checkpoint", has_checkpoint("last") ? nlohmann::json(shown("last")) : nlohmann::json()},
       {"exit_status", result.exit_status}};
-  console_.json(summary.dump());
+  console_.json(base::with_json_texts(summary).dump());
   return result;
 }
 

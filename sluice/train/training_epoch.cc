@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/log.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
@@ -214,7 +215,7 @@ void Training::report_mixture() {
   }
   console_.line(base::str("Epoch ", progress_.epoch + 1, " took ", base::join(texts, ", "), "."));
   const nlohmann::json event = {{"event", "mixture"}, {"epoch", progress_.epoch + 1}, {"sources", entries}};
-  console_.json(event.dump());
+  console_.json(base::with_json_texts(event).dump());
 }
 
 std::uint64_t Training::tokens_of(int64_t epoch, int64_t updates) const {

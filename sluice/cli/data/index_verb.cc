@@ -22,24 +22,23 @@ struct IndexOptions {
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// sizes.json of each folder, with what it said of other shards.
-base::Status write_sizes(const std::map<std::string, data::ShardRecord>& records) {
-  std::map<std::string, data::ShardSizes> folders;
-  for (const auto& [url, record] : records) {
-    auto& sizes = folders[base::parent_path(url)];
-    if (sizes.empty()) {
-      SLUICE_TRY(const auto before, data::read_sizes(url));
-      if (before) sizes = *before;
-    }
-    sizes[file_name(url)] = record;
+using Folders = std::map<std::string, data::ShardSizes>;
+
+// What sizes.json of each folder says now.
+base::Result<Folders> read_folders(const std::vector<std::string>& urls) {
+  Folders folders;
+  for (const std::string& url : urls) {
+    const auto [folder, is_new] = folders.try_emplace(base::parent_path(url));
+    if (!is_new) continue;
+    SLUICE_TRY(const auto before, data::read_sizes(url));
+    if (before) folder->second = *before;
   }
-  for (const auto& [folder, sizes] : folders)
-    SLUICE_OK(data::write_text(base::join_path(folder, "sizes.json"), data::format_sizes(sizes)));
-  return {};
+  return folders;
 }
 
 base::Status index_shards(const IndexOptions& options) {
   SLUICE_TRY(const auto urls, expand_arguments(options.shards));
+  SLUICE_TRY(Folders folders, read_folders(urls));
   Progress progress;
   std::vector<base::Result<data::ShardRecord>> found(urls.size());
   base::ThreadPool pool("sluice-index", options.workers > 0 ? static_cast<std::size_t>(options.workers)
@@ -57,16 +56,23 @@ base::Status index_shards(const IndexOptions& options) {
     progress.show("shards", ++done, static_cast<std::int64_t>(urls.size()));
   });
   progress.clear();
-  std::map<std::string, data::ShardRecord> records;
   std::int64_t total = 0;
   nlohmann::json all = nlohmann::json::array();
   for (std::size_t i = 0; i < urls.size(); ++i) {
-    if (!found[i]) return tl::unexpected<Error>(found[i].error());
-    records[urls[i]] = *found[i];
+    if (!found[i]) continue;
+    folders[base::parent_path(urls[i])][file_name(urls[i])] = *found[i];
     total += found[i]->samples;
     all.push_back({{"shard", urls[i]}, {"index", data::index_path(urls[i])}, {"samples", found[i]->samples}});
   }
-  SLUICE_OK(write_sizes(records));
+  // Also where a shard is damaged: each index file then has its line.
+  for (const auto& [folder, sizes] : folders)
+    if (!sizes.empty())
+      SLUICE_OK(data::write_text(base::join_path(folder, "sizes.json"), data::format_sizes(sizes)));
+  for (const auto& one : found)
+    if (!one)
+      return base::fail(one.error().code(), one.error().what(), " (", all.size(), " of ",
+                        counted(static_cast<std::int64_t>(urls.size()), "shard"),
+                        " have an index file and their line in sizes.json)");
   if (options.json) {
     print_json({{"shards", all}, {"samples", total}});
   } else {

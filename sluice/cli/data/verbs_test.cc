@@ -73,6 +73,43 @@ TEST_F(DataVerbs, MistakesAreAnsweredInWords) {
   EXPECT_THAT(sluice_program({"data", "zzzzzz"}).err, HasSubstr("unknown verb \"zzzzzz\". Known: "));
 }
 
+TEST_F(DataVerbs, NamesMayBeAnyBytes) {
+  const std::string shard = folder_.write("caf\xe9-0.tar", data::test::archive({{"a\xff.txt", "x"}}));
+  const auto indexed = sluice_program({"data", "index", shard, "--json"});
+  EXPECT_EQ(indexed.status, 0) << indexed.err;
+  EXPECT_THAT(nlohmann::json::parse(indexed.out)["shards"][0]["shard"].get<std::string>(),
+              HasSubstr(R"(/caf\xe9-0.tar)"));
+  EXPECT_EQ(nlohmann::json::parse(*base::read_file(folder_.path("sizes.json")))[R"(caf\xe9-0.tar)"], 1);
+  EXPECT_TRUE(base::path_exists(folder_.path("caf\xe9-0.idx")));
+  const auto listed = sluice_program({"data", "ls", shard, "--json", "--keys"});
+  EXPECT_EQ(nlohmann::json::parse(listed.out)["shards"][0]["keys"][0], R"(a\xff)");
+  // The sums of sizes.json are those of the shard.
+  EXPECT_EQ(sluice_program({"data", "verify", shard}).status, 0);
+  folder_.write("caf\xe9-0.tar", data::test::archive({{"b.txt", "x"}, {"c.txt", "x"}}));
+  EXPECT_EQ(sluice_program({"data", "verify", shard}).status, 1);
+}
+
+TEST_F(DataVerbs, EveryIndexFileHasItsLineInTheSizes) {
+  folder_.write("s-0.tar", data::test::archive({{"a.txt", "x"}}));
+  folder_.write("s-1.tar", "no archive");
+  folder_.write("s-2.tar", data::test::archive({{"b.txt", "x"}, {"c.txt", "y"}}));
+  const auto indexed = sluice_program({"data", "index", folder_.path("s-{0..2}.tar")});
+  EXPECT_EQ(indexed.status, 1);
+  EXPECT_THAT(indexed.err, HasSubstr("s-1.tar"));
+  EXPECT_THAT(indexed.err, HasSubstr("(2 of 3 shards have an index file and their line in sizes.json)"));
+  const auto sizes = nlohmann::json::parse(*base::read_file(folder_.path("sizes.json")));
+  for (const int i : {0, 1, 2})
+    EXPECT_EQ(sizes.contains(base::str("s-", i, ".tar")),
+              base::path_exists(folder_.path(base::str("s-", i, ".idx"))));
+  EXPECT_EQ(sizes["s-2.tar"], 2);
+  // What stands there and cannot be read is said before anything is written.
+  folder_.write("sizes.json", "{");
+  ASSERT_TRUE(base::remove_file(folder_.path("s-0.idx")));
+  EXPECT_THAT(sluice_program({"data", "index", folder_.path("s-0.tar")}).err,
+              HasSubstr("sizes.json: expected"));
+  EXPECT_FALSE(base::path_exists(folder_.path("s-0.idx")));
+}
+
 TEST_F(DataVerbs, OneIsNotMany) {
   folder_.write("in/only/1.webp", data::test::base64(data::test::kWebpLossless));
   folder_.write("in/only/2.svg", "<svg>");

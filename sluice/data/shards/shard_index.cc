@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/parse_json.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/shown_url.h"
@@ -272,7 +273,7 @@ base::Status write_text(const std::string& url, const std::string& text) {
 }
 
 base::Result<ShardSizes> parse_sizes(std::string_view text, const std::string& name) {
-  const auto parsed = base::parse_json(text);
+  const auto parsed = base::with_bytes(base::parse_json(text));
   ShardSizes sizes;
   bool good = parsed.is_object();
   if (good)
@@ -292,9 +293,10 @@ base::Result<ShardSizes> parse_sizes(std::string_view text, const std::string& n
 std::string format_sizes(const ShardSizes& sizes) {
   nlohmann::ordered_json object = nlohmann::ordered_json::object(), sums = object;
   for (const auto& [shard, record] : sizes) {
-    object[shard] = record.samples;
+    const std::string name = base::json_of_bytes(shard);
+    object[name] = record.samples;
     if (record.sum)
-      sums[shard] = {{"bytes", record.sum->bytes}, {"crc32c", cloud::base64_of_crc32c(record.sum->crc32c)}};
+      sums[name] = {{"bytes", record.sum->bytes}, {"crc32c", cloud::base64_of_crc32c(record.sum->crc32c)}};
   }
   if (!sums.empty()) object[kChecksums] = std::move(sums);
   return object.dump(1) + "\n";

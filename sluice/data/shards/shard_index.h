@@ -66,8 +66,8 @@ std::vector<std::string> class_names(const std::string& shard);
 base::Status write_text(const std::string& url, const std::string& text);
 
 // sizes.json: {"train-0000.tar": 2000, …}, the samples of the shards of a folder, as webdataset's tools write
-// it. One entry is ours: "checksums": {"train-0000.tar": {"bytes": …, "crc32c": …}, …}, the sums of the
-// shards as Cloud Storage writes them.
+// it; names that are not UTF-8 as in base/json_bytes.h. One entry is ours: "checksums": {"train-0000.tar":
+// {"bytes": …, "crc32c": …}, …}, the sums of the shards as Cloud Storage writes them.
 struct ShardRecord {
   ShardRecord(std::int64_t samples = 0) : samples(samples) {}
   ShardRecord(std::int64_t samples, const ShardSum& sum) : samples(samples), sum(sum) {}

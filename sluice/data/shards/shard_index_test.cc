@@ -122,6 +122,24 @@ TEST(ShardIndex, SizesKeepTheSumsOfShards) {
   EXPECT_FALSE(sizes->at("s-1.tar").sum);
 }
 
+TEST(ShardIndex, NamesMayBeAnyBytes) {
+  const test::Folder folder;
+  ShardSum sum{10240, 7};
+  const ShardSizes sizes = {{"caf\xe9-0.tar", {1, sum}}, {R"(caf\xe9-0.tar)", 2}, {"größe.tar", 3}};
+  const std::string text = format_sizes(sizes);
+  EXPECT_THAT(text, HasSubstr(R"("caf\\xe9-0.tar": 1)"));
+  const auto read = parse_sizes(text, "sizes.json");
+  ASSERT_TRUE(read) << read.error().what();
+  ASSERT_EQ(read->size(), 3u);
+  for (const auto& [name, record] : sizes) {
+    EXPECT_EQ(read->at(name).samples, record.samples);
+    EXPECT_EQ(read->at(name).sum, record.sum);
+  }
+  const std::string url = folder.write("caf\xe9-0.tar", test::archive({{"a\xff.txt", "x"}}));
+  ASSERT_TRUE(write_index(url, *index_shard(url)));
+  EXPECT_EQ((*read_index(url))->samples[0][0].name, "a\xff.txt");
+}
+
 TEST(ShardIndex, SizesAreReadFromTheFolder) {
   const test::Folder folder;
   const std::string url = folder.path("s-0.tar");

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/sha256.h"
 #include "sluice/data/tools/mds.h"
 #include "sluice/text/token_file.h"
@@ -160,7 +161,7 @@ base::Result<std::string> made_of(const TokenImportOptions& options) {
     SLUICE_TRY(const data::MdsSet set, data::MdsSet::open(file));
     facts.push_back({file, set.index(), options.column, options.id_type});
   }
-  return base::hexadecimal(base::sha256(facts.dump()));
+  return base::hexadecimal(base::sha256(base::with_json_texts(facts).dump()));
 }
 
 // One file of ids without documents.

@@ -1,5 +1,6 @@
 #include "sluice/text/tools/pack.h"
 
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/sha256.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/shards/source.h"
@@ -37,7 +38,7 @@ base::Result<std::string> made_of(const Tokenizer& tokenizer, const TokenPackOpt
     if (!known || known->version.empty()) return std::string();
     facts["files"].push_back({file, known->size, known->version});
   }
-  return base::hexadecimal(base::sha256(facts.dump()));
+  return base::hexadecimal(base::sha256(base::with_json_texts(facts).dump()));
 }
 
 base::Result<EncodedBatch> encode(const Tokenizer& tokenizer, const TokenPackOptions& options,

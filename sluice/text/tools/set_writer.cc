@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/parse_json.h"
 
 namespace sluice::text {
@@ -81,7 +82,7 @@ base::Status SetWriter::read_state() {
   json state;
   if (base::path_exists(path)) {
     SLUICE_TRY(const std::string text, base::read_file(path));
-    state = base::parse_json(text);
+    state = base::with_bytes(base::parse_json(text));
   }
   bool readable = state.is_object() && state.contains("made_of") && state.contains("files") &&
                   state["files"].is_array() && state.contains("at") && state.contains("complete");
@@ -107,7 +108,8 @@ base::Status SetWriter::read_state() {
 
 base::Status SetWriter::write_state() const {
   const json state = {{"made_of", made_of_}, {"files", files_}, {"at", reached_}, {"complete", complete_}};
-  return base::write_file_atomically(base::join_path(partial_, kState), state.dump(1) + "\n");
+  return base::write_file_atomically(base::join_path(partial_, kState),
+                                     base::with_json_texts(state).dump(1) + "\n");
 }
 
 base::Status SetWriter::add(const std::uint32_t* ids, std::size_t count, const json& at) {
@@ -174,7 +176,7 @@ base::Status SetWriter::move() {
   json list = about_;
   list["element_type"] = width_ == 2 ? "uint16" : "int32";
   list["files"] = files_;
-  SLUICE_OK(base::write_file_atomically(list_path(), list.dump(1) + "\n"));
+  SLUICE_OK(base::write_file_atomically(list_path(), base::with_json_texts(list).dump(1) + "\n"));
   SLUICE_OK(base::sync_directory(options_.folder));
   std::error_code error;
   std::filesystem::remove_all(partial_, error);

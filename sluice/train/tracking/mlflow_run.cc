@@ -9,6 +9,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/log.h"
 #include "sluice/base/quantity.h"
 #include "sluice/base/thread.h"
@@ -48,7 +49,7 @@ Json number(double value) {
 std::string text_of(const HyperParameter& parameter) {
   if (const auto* number = std::get_if<double>(&parameter.second)) return number_text(*number);
   if (const auto* flag = std::get_if<bool>(&parameter.second)) return *flag ? "true" : "false";
-  return cut_text(std::get<std::string>(parameter.second), kMlflowValueBytes);
+  return cut_text(base::json_of_bytes(std::get<std::string>(parameter.second)), kMlflowValueBytes);
 }
 
 // A body of runs/log-batch that grows as long as the limits allow.
@@ -111,8 +112,8 @@ base::Result<std::unique_ptr<MlflowRun>> MlflowRun::open(const MlflowOptions& op
                  " of an earlier run that MLflow never got: they go with that run's other files");
     SLUICE_TRY(spool,
                MlflowSpool::create(folder, {.uri = options.uri,
-                                            .experiment = options.experiment,
-                                            .run_name = options.run_name,
+                                            .experiment = base::json_of_bytes(options.experiment),
+                                            .run_name = base::json_of_bytes(options.run_name),
                                             .key = mlflow_run_detail::random_key(),
                                             .began = mlflow_run_detail::milliseconds(base::wall_seconds()),
                                             .asked = false,
@@ -182,7 +183,7 @@ base::Status MlflowRun::begin(const std::vector<HyperParameter>& parameters, con
   MlflowPlace place = spool_->place();
   MlflowTexts added, texts;
   for (const auto& [name, value] : tags)
-    texts.emplace_back(mlflow_name(name), cut_text(value, kMlflowTagBytes));
+    texts.emplace_back(mlflow_name(name), cut_text(base::json_of_bytes(value), kMlflowTagBytes));
   for (const HyperParameter& parameter : parameters) {
     const std::string name = mlflow_name(parameter.first), value = detail::text_of(parameter);
     const auto [known, is_new] = place.parameters.emplace(name, value);
