@@ -1,7 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sluice/base/file.h"
@@ -76,6 +79,30 @@ TEST_F(TextVerbs, FromATextToTokensAndBack) {
   for (const char* const name : {"/train-0000.bin", "/train-0000.idx"})
     EXPECT_EQ(base::value_or_throw(base::read_file(path("back") + name)),
               base::value_or_throw(base::read_file(path("out") + name)));
+}
+
+TEST_F(TextVerbs, LinesCorrespondAlsoWhereTheyAreEmpty) {
+  const std::string tokenizer =
+      write("tokenizer.json",
+            R"({"model": {"type": "WordLevel", "vocab": {"a": 0, "b": 1, "[E]": 2}, "unk_token": "[E]"},
+          "pre_tokenizer": {"type": "Whitespace"}, "added_tokens": [{"id": 2, "content": "[E]", "special": true}],
+          "post_processor": {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "A", "type_id": 0}},
+            {"SpecialToken": {"id": "[E]", "type_id": 0}}], "pair": [{"Sequence": {"id": "A", "type_id": 0}},
+            {"Sequence": {"id": "B", "type_id": 0}}],
+            "special_tokens": {"[E]": {"id": "[E]", "ids": [2], "tokens": ["[E]"]}}}})");
+  for (const auto& [text, plain, special] :
+       {std::tuple("\n\na b\n\r\n \nb", "\n\n0 1\n\n\n1\n", "2\n2\n0 1 2\n2\n2\n1 2\n"),
+        std::tuple("\n", "\n", "2\n"), std::tuple("", "", ""),
+        std::tuple("a\n\n\n", "0\n\n\n", "0 2\n2\n2\n")}) {
+    const std::string file = write("lines.txt", text);
+    EXPECT_EQ(sluice_program({"text", "encode", tokenizer, file, "--no-special-tokens"}).out, plain) << text;
+    EXPECT_EQ(sluice_program({"text", "encode", tokenizer, file}).out, special) << text;
+    const auto json = sluice_program({"text", "encode", tokenizer, file, "--json"}).out;
+    EXPECT_EQ(std::count(json.begin(), json.end(), '\n'),
+              std::count(special, special + std::strlen(special), '\n'));
+  }
+  EXPECT_EQ(sluice_program({"text", "decode", tokenizer, write("ids.txt", "\n0 1\n\n2\n")}).out,
+            "\na b\n\n\n");
 }
 
 TEST_F(TextVerbs, MistakesAreAnsweredInWords) {
