@@ -87,11 +87,14 @@ base::Result<Entry> parse_entry(const std::string& path, const std::string& name
   entry.end = offsets[1];
   if (!json["shape"].is_array()) return bad("shape must be a list");
   uint64_t bytes = c10::elementSize(entry.type);
+  int64_t stride = 1;  // LibTorch computes it also where another size is 0
   for (const auto& size : json["shape"]) {
     if (!size.is_number_unsigned() || size.get<uint64_t>() > (uint64_t{1} << 48))
       return bad("shape must hold sizes");
     entry.shape.push_back(size.get<int64_t>());
-    if (__builtin_mul_overflow(bytes, size.get<uint64_t>(), &bytes)) return bad("its size overflows");
+    if (__builtin_mul_overflow(bytes, size.get<uint64_t>(), &bytes) ||
+        __builtin_mul_overflow(stride, std::max<int64_t>(size.get<int64_t>(), 1), &stride))
+      return bad("its size overflows");
   }
   if (entry.end < entry.begin || entry.end - entry.begin != bytes)
     return bad("its type and shape need ", bytes, " bytes, its offsets ", entry.begin, " and ", entry.end,
@@ -239,12 +242,13 @@ base::Status write_tensors(const std::string& path, const NamedTensors& tensors)
 base::Result<NamedTensors> read_tensors(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return base::fail_errno(errno, "open", path);
-  char start[4] = {};
+  char start[9] = {};
   in.read(start, sizeof start);
   if (std::memcmp(start, "PK\3\4", 4) == 0) return read_torch_file(path);
-  // A pickle outside of a zip, of protocol 2 to 5: what torch.save wrote before PyTorch 1.6.
-  if (static_cast<unsigned char>(start[0]) == 0x80 && start[1] >= 2 && start[1] <= 5)
-    return read_torch_file(path);
+  // A pickle outside of a zip, of protocol 2 to 5: what torch.save wrote before PyTorch 1.6. The length of a
+  // safetensors header may have the same two bytes (640 has them); the header's bracket is the ninth byte.
+  const bool is_pickle = static_cast<unsigned char>(start[0]) == 0x80 && start[1] >= 2 && start[1] <= 5;
+  if (is_pickle && start[8] != '{') return read_torch_file(path);
   return read_safetensors(path);
 }
 

@@ -168,6 +168,20 @@ TEST(TensorFile, ReadsTheFormatOfBeforeZip) {
               testing::HasSubstr("asks to call posix.system"));
 }
 
+// PyTorch before 0.4 called another function for a tensor.
+TEST(TensorFile, ReadsTheFormatOfTheFirstVersions) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  std::string file = base::value_or_throw(base::read_file(by_python("old_state_dict.pt")));
+  const size_t at = file.find("_rebuild_tensor_v2\n");
+  ASSERT_NE(at, std::string::npos);
+  file.erase(at + std::strlen("_rebuild_tensor"), std::strlen("_v2"));
+  ASSERT_TRUE(base::write_file_atomically(folder.path("x.pt"), file));
+  const auto wanted = to_map(read_tensors(by_python("old_state_dict.pt")));
+  const auto read = to_map(read_tensors(folder.path("x.pt")));
+  ASSERT_EQ(read.size(), wanted.size());
+  for (const auto& [name, tensor] : wanted) expect_equal(read.at(name), tensor);
+}
+
 TEST(TensorFile, OtherPicklesAreNamed) {
   auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   const std::string path = folder.path("x.pt");
@@ -235,6 +249,10 @@ TEST(TensorFile, WrongHeadersNameTheTensor) {
               testing::HasSubstr("\"F9\""));
   EXPECT_THAT(read(R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[4,12]}})", 12),
               testing::HasSubstr("no holes"));
+  // No bytes at all, but strides that no number holds.
+  EXPECT_THAT(
+      read(R"({"a":{"dtype":"F32","shape":[0,281474976710656,281474976710656],"data_offsets":[0,0]}})", 0),
+      testing::HasSubstr("overflows"));
   EXPECT_THAT(read("{\"a\":", 8), testing::HasSubstr("no JSON object"));
   EXPECT_NE(error_of(read_safetensors(folder.path("missing"))), "");
   // The format forbids it: which of the two is meant?
@@ -252,6 +270,18 @@ TEST(TensorFile, WrongHeadersNameTheTensor) {
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   EXPECT_THAT(read(R"({"a":{"dtype":)" + deep + R"(,"shape":[2],"data_offsets":[0,8]}})", 8),
               testing::HasSubstr("no JSON object"));
+}
+
+// The lengths 640, 896, … have the first two bytes of a pickle.
+TEST(TensorFile, ReadsHeadersOfAllLengths) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  for (uint64_t length = 64; length <= 1536; length += 64) {
+    std::string bytes(8, '\0'), header = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
+    std::memcpy(bytes.data(), &length, 8);
+    header.resize(length, ' ');
+    ASSERT_TRUE(base::write_file_atomically(folder.path("x"), bytes + header + std::string(8, '\0')));
+    EXPECT_EQ(error_of(read_tensors(folder.path("x"))), "") << length;
+  }
 }
 
 TEST(WeightFiles, AnIndexReachesNoFileOutsideOfItsFolder) {

@@ -117,7 +117,10 @@ class TorchObjects : public pickle::Objects {
 
   base::Result<pickle::Ref> call(const std::string& function, const std::vector<pickle::Ref>& args) override {
     if (function == "collections.OrderedDict" && args.empty()) return pickle::make(pickle::Kind::kDict);
-    if (function == "torch._utils._rebuild_tensor_v2" && args.size() >= 4) return rebuild(args);
+    // The first is what PyTorch wrote before 0.4.
+    if ((function == "torch._utils._rebuild_tensor" || function == "torch._utils._rebuild_tensor_v2") &&
+        args.size() >= 4)
+      return rebuild(args);
     if (function == "torch._utils._rebuild_tensor_v3" && args.size() >= 7) return rebuild_of_bytes(args);
     if (function == "torch._utils._rebuild_parameter" && !args.empty()) return args[0];
     return base::fail(Code::kPermissionDenied, path_, ": the file asks to call ", function,
