@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
+#include "sluice/base/json_bytes.h"
 #include "sluice/base/parse_json.h"
 #include "sluice/base/process.h"
 #include "sluice/pjrt/machine/find_plugin.h"
@@ -132,7 +133,7 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
                      {"program", program},
                      {"plugin", plugin->path},
                      {"replicas", request.replicas}};
-  SLUICE_OK(base::write_file_atomically(order, json.dump()));
+  SLUICE_OK(base::write_file_atomically(order, base::with_json_texts(json).dump()));
   std::vector<std::string> command = worker;
   command.insert(command.end(), {order, answer});
   SLUICE_TRY(const base::Finished end,
@@ -166,7 +167,7 @@ int run_ahead_worker(const std::string& request_path, const std::string& report_
   }
   Json report;
   try {
-    auto compiled = compile_request(base::parse_json(*bytes));
+    auto compiled = compile_request(base::with_bytes(base::parse_json(*bytes)));
     if (compiled)
       report = std::move(*compiled);
     else

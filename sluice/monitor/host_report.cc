@@ -36,7 +36,7 @@ json to_json(const ChipMetrics& chip) {
 }
 
 json to_json(const SeenProcess& seen) {
-  json item = json::parse(text_of(seen.status));
+  json item = base::with_bytes(json::parse(text_of(seen.status)));
   item["state"] = word_of(seen.state);
   item["age_seconds"] = seen.age;
   return item;

@@ -35,6 +35,18 @@ TEST(HostReport, ComesBackAsItWas) {
     EXPECT_FALSE(parse_report(wrong)) << wrong;
 }
 
+TEST(HostReport, NamesMayBeAnyBytes) {
+  HostReport report = example();
+  report.tpu_files = {"/dev/\xff", R"(/dev/\xff)"};
+  report.processes[0].status.identity.program = "caf\xe9";
+  report.processes[0].status.identity.run = R"(\xe9)";
+  const auto back = parse_report(text_of({report}, -1));
+  ASSERT_TRUE(back) << back.error().what();
+  EXPECT_EQ(back->tpu_files, report.tpu_files);
+  EXPECT_EQ(back->processes[0].status.identity.program, "caf\xe9");
+  EXPECT_EQ(back->processes[0].status.identity.run, R"(\xe9)");
+}
+
 // A host may send anything.
 TEST(HostReport, DeepLinesAndControlCharacters) {
   std::string text = text_of({example()}, -1);

@@ -49,6 +49,7 @@ bool ends_with_one_of(const std::set<std::string>& parameters, const std::string
 
 std::string to_json(const Progress& progress) {
   nlohmann::json json = {{"format", kFormat},
+                         {"escaped", true},  // texts as in json_bytes.h
                          {"model", progress.model},
                          {"epoch", progress.epoch},
                          {"batch", progress.batch},
@@ -81,32 +82,40 @@ int64_t count_at(const nlohmann::json& json, const char* name) {
 }
 
 base::Result<Progress> from_json(const std::string& text, const std::string& path) {
-  const auto json = base::with_bytes(base::parse_json(text));
+  const auto json = base::parse_json(text);
   if (!json.is_object()) return base::fail(Code::kDataLoss, path, ": expected a JSON object");
   if (const auto format = json.find("format"); format == json.end() || *format != kFormat)
     return base::fail(Code::kUnimplemented, path, ": a checkpoint of format ",
                       format == json.end() ? "0" : format->dump().substr(0, 100),
                       "; this program reads format ", kFormat);
+  // Files that earlier versions wrote have no escapes.
+  const bool escaped = json.contains("escaped") && json["escaped"] == true;
+  const auto text_of = [&](const nlohmann::json& value) {
+    const auto text = value.get<std::string>();
+    return escaped ? base::bytes_of_json(text) : text;
+  };
   Progress progress;
   try {
-    progress.model = json.at("model");
+    progress.model = text_of(json.at("model"));
     progress.epoch = count_at(json, "epoch");
     progress.batch = count_at(json, "batch");
     progress.step = count_at(json, "step");
-    progress.monitor = json.at("monitor");
+    progress.monitor = text_of(json.at("monitor"));
     if (const auto& best = json.at("best"); !best.is_null()) progress.best = best.get<double>();
     if (const auto& value = json.at("value"); !value.is_null()) progress.value = value.get<double>();
-    progress.callbacks = json.at("callbacks").get<std::map<std::string, std::string>>();
+    const auto& callbacks = json.at("callbacks");
+    progress.callbacks =
+        (escaped ? base::with_bytes(callbacks) : callbacks).get<std::map<std::string, std::string>>();
     progress.seconds = json.at("seconds");
     progress.global_rates = json.at("global_rates");
     progress.rated_epochs = count_at(json, "rated_epochs");
-    progress.config = json.at("config");
-    progress.input = json.value("input", "");
+    progress.config = text_of(json.at("config"));
+    if (json.contains("input")) progress.input = text_of(json["input"]);
     if (json.contains("skipped")) progress.skipped = count_at(json, "skipped");
     if (const auto due = json.find("due"); due != json.end())  // the first checkpoints had none
       progress.due = {.test = due->at("test").get<bool>(),
                       .within_epoch = due->at("within_epoch").get<bool>(),
-                      .stop = due->at("stop").get<std::string>()};
+                      .stop = text_of(due->at("stop"))};
     progress.tested = json.value("tested", int64_t{-1});
   } catch (const nlohmann::json::exception& error) {
     const std::string what = error.what();  // begins with the library's own name for the error, in brackets

@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "sluice/base/file.h"
 #include "sluice/session/save.h"
@@ -253,6 +254,31 @@ TEST(Checkpoint, KeepsTextsOfAnyBytes) {
   EXPECT_EQ(read.input, progress.input);
   EXPECT_THAT(base::value_or_throw(base::read_file(folder.path("last/state.json"))),
               testing::HasSubstr(R"(caf\\xe9)"));
+}
+
+TEST(Checkpoint, ReadsStatesThatEarlierVersionsWrote) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, {}), folder.path("last")));
+  const std::string path = folder.path("last/state.json");
+  auto state = nlohmann::json::parse(base::value_or_throw(base::read_file(path)));
+  state["config"] = R"(pattern="\x41")";
+  state["callbacks"] = {{"a", R"(\xff)"}};
+  const auto read = [&] {
+    EXPECT_TRUE(base::write_file_atomically(path, state.dump()));
+    return read_progress(folder.path("last"));
+  };
+  EXPECT_EQ(base::value_or_throw(read()).config, R"(pattern="A")");
+  state.erase("escaped");  // they had no escapes
+  state.erase("input");
+  const Progress old = base::value_or_throw(read());
+  EXPECT_EQ(old.config, R"(pattern="\x41")");
+  EXPECT_EQ(old.callbacks.at("a"), R"(\xff)");
+  state["escaped"] = true;
+  state["format"] = R"(\xff)";
+  EXPECT_THAT(read().error().what(), testing::HasSubstr("a checkpoint of format"));
 }
 
 TEST(Checkpoint, AMissingOneIsAnError) {
