@@ -204,7 +204,7 @@ def check_heads(program, parent):
     failures = []
     for head, said in (("ForQuestionAnswering", "another head (qa_outputs.bias …), which is not known"),
                        ("ForTokenClassification", "another head (classifier.bias …), which is not known"),
-                       ("Model", "the body alone")):
+                       ("Model", "only the body")):
         folder = parent / f"roberta_{head}"
         without_pooler = {"add_pooling_layer": False} if head == "Model" else {}  # no classifier has one
         model = getattr(transformers, f"Roberta{head}")(transformers.RobertaConfig(**ROBERTA), **without_pooler).eval()

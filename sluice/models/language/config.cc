@@ -98,7 +98,7 @@ RopeOptions read_rope(const Fields& config, int64_t positions) {
   fields.only("partial_rotary_factor", 1.0);
   if (rope.type == "linear" || rope.type == "dynamic" || rope.type == "llama3")
     rope.factor = fields.need<double>("factor");
-  // The key of the model counts more than that of its positions, as in transformers.
+  // config.json's own key counts more than the key in rope_parameters, as in transformers.
   if (rope.type == "llama3" || rope.type == "yarn" || rope.type == "longrope")
     rope.original_positions =
         config.get<int64_t>("original_max_position_embeddings",
@@ -107,7 +107,7 @@ RopeOptions read_rope(const Fields& config, int64_t positions) {
     rope.low_frequency_factor = fields.need<double>("low_freq_factor");
     rope.high_frequency_factor = fields.need<double>("high_freq_factor");
   }
-  // Without the key transformers make no model; null is the ratio of the two lengths.
+  // transformers make no model without the key; null stands for the ratio of the two lengths.
   if (rope.type == "yarn" && !fields.is_there("factor")) rope.factor = fields.need<double>("factor");
   if (rope.type == "yarn" || rope.type == "longrope") {
     const auto original = static_cast<double>(std::max<int64_t>(1, rope.original_positions));

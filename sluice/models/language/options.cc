@@ -91,14 +91,17 @@ void check_sizes(const LanguageOptions& options, const std::string& where) {
   for (const auto& [key, value, least, most] : sizes)
     if (value < least || value > most)
       refuse(where, base::str("expected ", key, " from ", least, " to ", most, ", found ", value));
-  const auto width = static_cast<double>(options.width);
+  // A layer has at least a square of the width, one matrix for its heads and one for its feed-forward.
+  const int64_t columns = options.width + options.heads * options.head_width + options.feedforward;
+  const int64_t rows = options.vocabulary + options.classes + (has_table ? options.positions : 0);
   const double parameters =
-      width * static_cast<double>(options.vocabulary + (has_table ? options.positions : 0)) +
-      static_cast<double>(options.layers) * width * width;
+      static_cast<double>(options.width) *
+      (static_cast<double>(rows) + static_cast<double>(options.layers) * static_cast<double>(columns));
   if (parameters > static_cast<double>(kParameters))
-    refuse(where,
-           base::str("a vocabulary of ", options.vocabulary, ", ", options.layers, " layers and a width of ",
-                     options.width, " make more than ", kParameters, " parameters"));
+    refuse(where, base::str("these sizes make more than ", kParameters, " parameters: a vocabulary of ",
+                            options.vocabulary, ", ", options.layers, " layers, a width of ", options.width,
+                            ", ", options.heads, " heads of ", options.head_width, " and a feed-forward of ",
+                            options.feedforward));
 }
 
 LanguageOptions gpt2(int64_t width, int64_t layers, int64_t heads) {

@@ -22,21 +22,28 @@ void replace_head(const models::LanguageModel& model, sessions::NamedTensors& te
     if (!is_of_body(named)) tensors.push_back(std::move(named));
 }
 
-// That the folder has the head of the model, and no other one (of questions, of tokens' classes, …).
+// That the folder has the head of the model, and not only another one (of questions, of tokens' classes, …).
+// load_module() names what is missing of a head.
 void check_head(const models::LanguageModel& model, const sessions::NamedTensors& tensors,
                 const std::string& folder) {
   const std::string body = models::body_prefix(model.options());
-  std::set<std::string> missing, others;
+  std::set<std::string> own, others;
   for (const auto& [name, tensor] : sessions::module_tensors(model))
-    if (!base::starts_with(name, body)) missing.insert(name);
-  for (const auto& [name, tensor] : tensors)
-    if (!base::starts_with(name, body) && missing.erase(name) == 0) others.insert(name);
-  if (missing.empty()) return;
+    if (!base::starts_with(name, body)) own.insert(name);
+  bool has_head = own.empty();
+  for (const auto& [name, tensor] : tensors) {
+    if (base::starts_with(name, body)) continue;
+    if (own.count(name) > 0)
+      has_head = true;
+    else
+      others.insert(name);
+  }
+  if (has_head) return;
   const char* const head = model.options().classes > 0 ? "classes" : "words";
   throw_error(
       Code::kInvalidArgument,
-      base::str(folder, " has no head of ", head, " (", *missing.begin(), " …), but ",
-                others.empty() ? "the body alone"
+      base::str(folder, " has no head of ", head, " (", *own.begin(), " …), but ",
+                others.empty() ? "only the body"
                                : base::str("another head (", *others.begin(), " …), which is not known"),
                 ": take a folder of a model for causal or masked language modelling or for the "
                 "classification of sequences, or give its body a fresh head of classes (--task "

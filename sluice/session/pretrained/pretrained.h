@@ -11,8 +11,8 @@ namespace sluice {
 
 // A folder with config.json and weights (model.safetensors or pytorch_model.bin, or the files that an index
 // beside it names), as save_pretrained and the hub have it. The model is on the CPU, in f32. Throws
-// sluice::Error for a model that Sluice does not know, for another head than that of words or of classes of
-// sequences, and for a tensor that is missing, too many or of another shape.
+// sluice::Error for a model that Sluice does not know, for a head that is neither of words nor of classes
+// of sequences, and for a tensor that is missing, too many or of another shape.
 //
 // new_classes: above 0, a classifier of so many classes whose head is fresh (drawn from LibTorch's CPU
 // generator) on the folder's body; the head that the folder has, of words or of classes, is left out.
