@@ -70,9 +70,9 @@ base::Status index_shards(const IndexOptions& options) {
       SLUICE_OK(data::write_text(base::join_path(folder, "sizes.json"), data::format_sizes(sizes)));
   for (const auto& one : found)
     if (!one)
-      return base::fail(one.error().code(), one.error().what(), " (", all.size(), " of ",
-                        counted(static_cast<std::int64_t>(urls.size()), "shard"),
-                        " have an index file and their line in sizes.json)");
+      return base::fail(one.error().code(), one.error().what(),
+                        " (shards that have an index file and a line in sizes.json now: ", all.size(), " of ",
+                        urls.size(), ")");
   if (options.json) {
     print_json({{"shards", all}, {"samples", total}});
   } else {

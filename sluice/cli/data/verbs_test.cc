@@ -96,7 +96,8 @@ TEST_F(DataVerbs, EveryIndexFileHasItsLineInTheSizes) {
   const auto indexed = sluice_program({"data", "index", folder_.path("s-{0..2}.tar")});
   EXPECT_EQ(indexed.status, 1);
   EXPECT_THAT(indexed.err, HasSubstr("s-1.tar"));
-  EXPECT_THAT(indexed.err, HasSubstr("(2 of 3 shards have an index file and their line in sizes.json)"));
+  EXPECT_THAT(indexed.err,
+              HasSubstr("(shards that have an index file and a line in sizes.json now: 2 of 3)"));
   const auto sizes = nlohmann::json::parse(*base::read_file(folder_.path("sizes.json")));
   for (const int i : {0, 1, 2})
     EXPECT_EQ(sizes.contains(base::str("s-", i, ".tar")),
