@@ -5,6 +5,7 @@
 #include <sluice/sluice.h>
 #include <torch/torch.h>
 
+#include <exception>
 #include <iostream>
 
 struct Autoencoder : torch::nn::Module {
@@ -49,7 +50,7 @@ int main(int argc, char** argv) try {
   const auto codes = trainer.predict(*model, steps, images(argv[2]).pad(), options.logdir + "/codes.jsonl");
   std::cout << codes << " codes in " << options.logdir << "/codes.jsonl\n";
   return result.exit_status;
-} catch (const sluice::Error& error) {
+} catch (const std::exception& error) {
   std::cerr << "autoencoder: " << error.what() << "\n";
   return 1;
 }

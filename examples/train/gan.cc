@@ -4,6 +4,7 @@
 #include <sluice/sluice.h>
 #include <torch/torch.h>
 
+#include <exception>
 #include <iostream>
 
 struct Gan : torch::nn::Module {
@@ -53,7 +54,7 @@ int main(int argc, char** argv) try {
   };
   auto train = sluice::data::WebDataset(argv[1]).shuffle(2'000).images("jpg;png").resize(32).batch(32);
   return sluice::train::Trainer(options, train).fit(model, steps).exit_status;
-} catch (const sluice::Error& error) {
+} catch (const std::exception& error) {
   std::cerr << "gan: " << error.what() << "\n";
   return 1;
 }

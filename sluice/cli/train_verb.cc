@@ -88,14 +88,23 @@ void choose_devices(const TrainFlags& flags, const char* source, TrainOptions& o
   }
 }
 
+// As the configuration of a run, which checkpoints have, shows a value that nobody gave.
+std::string default_text(train::OptimizerKind optimizer) { return train::name_of(optimizer); }
+std::string default_text(bool on) { return on ? "true" : "false"; }
+std::string default_text(double value) { return base::str(value); }
+std::string default_text(std::int64_t value) { return std::to_string(value); }
+std::string default_text(const std::vector<double>& values) { return base::join(values, ","); }
+
 // The recipe of the task, where nobody said otherwise.
-void choose_recipe(const CLI::App& app, TrainOptions& options) {
+void choose_recipe(CLI::App& app, TrainOptions& options) {
   if (options.task == train::Task::kImages) return;
   TrainOptions usual;
   usual.task = options.task;
   train::set_language_recipe(usual);
   const auto take = [&](const char* flag, auto TrainOptions::*value) {
-    if (app.count(flag) == 0) options.*value = usual.*value;
+    if (app.count(flag) > 0) return;
+    options.*value = usual.*value;
+    app.get_option(flag)->default_str(default_text(usual.*value));
   };
   take("--optimizer", &TrainOptions::optimizer);
   const bool has_betas =

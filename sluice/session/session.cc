@@ -167,7 +167,7 @@ void Session::State::beat() {
   const double now = base::monotonic_seconds();
   if (!status.is_due(now)) return;
   status.write(
-      {steps, meter.epoch(), meter.all_examples(), meter.starving(), backend->times(), backend->is_xla()},
+      {steps, meter.epoch() + 1, meter.all_examples(), meter.starving(), backend->times(), backend->is_xla()},
       rates(records, std::nullopt), now);
 }
 
@@ -418,7 +418,7 @@ void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, 
   if (n <= 0 || state_->steps == 0 || state_->steps % n != 0) return;
   sessions::LogLine line{.device = device(),
                          .process = process_index(),
-                         .epoch = state_->meter.epoch(),
+                         .epoch = state_->meter.epoch() + 1,
                          .step = state_->steps,
                          .rates = state_->meter.take(base::monotonic_seconds()),
                          .time = base::local_time()};

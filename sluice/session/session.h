@@ -143,7 +143,8 @@ class Session {
   // Every n steps (after step n, 2 n, …) one line with the values' means over the replicas. The values are
   // copied while the device goes on; the line appears a little later. The rest is printed when the session
   // ends. Rate and GlobalRate are examples a second of one replica: the moving average from line to line, and
-  // the mean since the epoch (the feed) began. Epoch is that of the feed, Step counts the session's.
+  // the mean since the epoch (the feed) began. Epoch is the number of the feed's epoch, from 1; Step counts
+  // the session's steps.
   void log_every(int64_t n, std::initializer_list<std::pair<std::string, LogValue>> values);
   // How good the steps since the call before were, as far as they have ended; with `until` those up to this
   // number of a step, which may be waited for. The first step of a session, which compiles, is left out.

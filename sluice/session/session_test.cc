@@ -293,7 +293,7 @@ TEST(Session, LogsEverySoManySteps) {
   session.finish();
   const std::string out = testing::internal::GetCapturedStdout();
   EXPECT_THAT(out,
-              testing::HasSubstr("| Training Device=cpu/0 Epoch=0 Step=2 loss=2.50000 lr=0.10000 Rate="));
+              testing::HasSubstr("| Training Device=cpu/0 Epoch=1 Step=2 loss=2.50000 lr=0.10000 Rate="));
   EXPECT_THAT(out, testing::HasSubstr("Step=4 loss=4.50000"));
   EXPECT_THAT(out, testing::Not(testing::HasSubstr("Step=3")));
   EXPECT_THAT(out, testing::HasSubstr("the end\n"));

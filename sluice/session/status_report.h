@@ -16,7 +16,8 @@ class StatusReport {
  public:
   // What a session has counted so far.
   struct Counts {
-    int64_t steps = 0, epoch = 0;
+    int64_t steps = 0;
+    int64_t epoch = 0;     // from 1
     int64_t examples = 0;  // of this process
     double starving = 0;   // seconds that the loop waited for a batch, with no program on the device
     DeviceTimes times;

@@ -63,6 +63,7 @@ class StepMeter {
   StepWork take_work() { return std::exchange(work_, {}); }
   // When the next step begins at the earliest; 0: nothing but the step before it says so.
   double take_begin() { return std::exchange(begin_, 0); }
+  // From 0.
   int64_t epoch() const { return epoch_ < 0 ? 0 : epoch_; }
   Rates take(double now) { return rates_.take(now); }
   // Of all epochs, evaluations' waits too.

@@ -18,8 +18,24 @@ std::string names_of(const NamedValues& values) {
 
 }  // namespace
 
+void check_same_names(const NamedValues& before, const NamedValues& now) {
+  if (names_of(before) == names_of(now)) return;
+  throw_error(Code::kInvalidArgument,
+              base::str("the step gives the values ", names_of(now), ", the one before it gave ",
+                        names_of(before), ": the names must be the same in every step"));
+}
+
+void check_has_gradient(const torch::Tensor& loss) {
+  if (loss.requires_grad()) return;
+  throw_error(
+      Code::kInvalidArgument,
+      "the loss has no gradient, because it depends on no parameter that is trained: was it detached, "
+      "was it computed under torch::NoGradGuard, or are all parameters frozen?");
+}
+
 void BatchGroup::backward(const torch::Tensor& mean, const torch::Tensor& loss,
                           const std::optional<RowWeights>& weights) {
+  check_has_gradient(mean);
   if (batches_ == 1 || !weights) return mean.backward();
   weights->sum("loss", loss).backward();
   add_to(weight_, weights->everywhere());
@@ -41,10 +57,7 @@ void BatchGroup::scale_gradients(const torch::nn::Module& model) const {
 
 void BatchGroup::add(const NamedValues& means, const std::optional<RowWeights>& weights) {
   torch::NoGradGuard no_grad;
-  if (!sums_.empty() && names_of(sums_) != names_of(means))
-    throw_error(Code::kInvalidArgument,
-                base::str("a step logs ", names_of(means), ", the one before it in the same update ",
-                          names_of(sums_), ": the names must be the same in every step"));
+  if (!sums_.empty()) check_same_names(sums_, means);
   if (batches_ == 1) {
     sums_ = means;
     return;

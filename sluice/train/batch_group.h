@@ -11,6 +11,11 @@
 
 namespace sluice::train {
 
+// Throws kInvalidArgument where a step logs other names than the step before it.
+void check_same_names(const NamedValues& before, const NamedValues& now);
+// Throws kInvalidArgument for a loss that depends on no parameter that is trained.
+void check_has_gradient(const torch::Tensor& loss);
+
 // The loss of an update, its gradients and what is logged with it are means over all of its batches: by their
 // weights where the steps give weights (StepOutput::weight), else each batch counts as much.
 class BatchGroup {

@@ -40,11 +40,14 @@ class Run {
   virtual void stop(const std::string& reason) = 0;
   // For TensorBoard, at this step. The values are copied while the device goes on, and written a little
   // later. All processes call it alike; where replicas differ, it is what those of process 0 have: the image
-  // of the first one, the values of all. `image`: [height, width] or [channels, height, width] with 1, 3 or 4
-  // channels; uint8, or floating-point numbers from 0 to 1. `values`: real numbers of any shape. Throws
-  // kInvalidArgument for others.
+  // of the first one, the values of all, the mean of a scalar. `image`: [height, width] or [channels, height,
+  // width] with 1, 3 or 4 channels; uint8, or floating-point numbers from 0 to 1. `values`: real numbers of
+  // any shape. Throws kInvalidArgument for others. A scalar is a real number, or a tensor of one element, and
+  // becomes a point of the curve `tag`.
   virtual void log_image(const std::string& tag, const torch::Tensor& image) = 0;
   virtual void log_histogram(const std::string& tag, const torch::Tensor& values) = 0;
+  virtual void log_scalar(const std::string& tag, double value) = 0;
+  virtual void log_scalar(const std::string& tag, const torch::Tensor& value) = 0;
   virtual void log_text(const std::string& tag, const std::string& markdown) = 0;
   // The training step without gradients and updates, in training mode, over the batches of an epoch: of the
   // one that the last step was in. `after_batch` is called after each. For what is measured in training, such

@@ -475,6 +475,11 @@ TEST_P(Fit, KeepsTheCheckpointsOfTheBestTests) {
   EXPECT_EQ(kept(), (std::vector<std::string>{"top-000000012", "top-000000024", "top-000000042"}));
 }
 
+struct Stateless : Callback {
+  std::string name() const override { return "stateless"; }
+  std::string state() const override { throw std::runtime_error("nothing to tell"); }
+};
+
 struct Counter : Callback {
   std::string name() const override { return "counter"; }
   void begin(Run& run) override { begun += run.place().steps == 18; }
@@ -511,6 +516,42 @@ TEST_P(Fit, CallbacksAreCalledAndNamedInErrors) {
   EXPECT_EQ(counter->begun, 1);
   EXPECT_EQ(counter->steps, 18);
   EXPECT_EQ(counter->tests, 2);
+  testing::internal::CaptureStdout();
+  options_.resume.clear();
+  EXPECT_EQ(message([&] {
+              Trainer trainer(options_, sets());
+              trainer.add(std::make_shared<Stateless>());
+              trainer.fit(model_, regression());
+            }),
+            "callback 'stateless', state: nothing to tell");
+  testing::internal::GetCapturedStdout();
+}
+
+TEST_P(Fit, ErrorsOfAStepNameIt) {
+  const auto with = [&](const std::function<void(StepOutput&, int)>& change) {
+    Steps steps = regression();
+    steps.training_step = [train = steps.training_step, change, step = 0](Batch& batch) mutable {
+      StepOutput output = train(batch);
+      change(output, ++step);
+      return output;
+    };
+    return error_of(steps);
+  };
+  EXPECT_EQ(
+      with([](StepOutput& output, int) { output.logs[0].first = "loss"; }),
+      "step 1: it gives two values with the name 'loss': 'loss' is the name of StepOutput::loss, so call "
+      "the one in logs something else");
+  EXPECT_EQ(with([](StepOutput& output, int) { output.logs.push_back(output.logs[0]); }),
+            "step 1: it gives two values with the name 'mae': call one of them something else");
+  EXPECT_EQ(with([](StepOutput& output, int step) {
+              if (step == 3) output.logs[0].first = "error";
+            }),
+            "step 3: the step gives the values loss, error, the one before it gave loss, mae: the names must "
+            "be the same in every step");
+  EXPECT_THAT(with([](StepOutput& output, int step) {
+                if (step == 2) output.loss = output.loss.detach();
+              }),
+              HasSubstr("step 2: the loss has no gradient, because it depends on no parameter"));
 }
 
 TEST_P(Fit, RefusesWhatContradictsItself) {
@@ -537,6 +578,10 @@ TEST_P(Fit, RefusesWhatContradictsItself) {
         {std::make_shared<torch::optim::SGD>(std::vector<torch::Tensor>{stranger}, 0.1), {}}};
   };
   EXPECT_THAT(error_of(steps), HasSubstr("that is none of the module's"));
+  steps.configure_optimizers = [&] {
+    return std::vector<OptimizerSetup>{{std::make_shared<torch::optim::LBFGS>(model_->parameters()), {}}};
+  };
+  EXPECT_THAT(error_of(steps), HasSubstr("optimizer 0 is LBFGS"));
   steps = regression();
   const auto validation = steps.validation_step;
   steps.validation_step = [validation](Batch& batch) {

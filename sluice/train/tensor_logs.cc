@@ -24,14 +24,20 @@ void check_image(const std::string& tag, const torch::Tensor& image) {
 
 void check_tag(const std::string& tag) {
   if (tag.empty())
-    throw_error(Code::kInvalidArgument, "an image or a histogram needs a tag, and it is empty");
+    throw_error(Code::kInvalidArgument, "a scalar, an image or a histogram needs a tag, and it is empty");
+}
+
+void check_real(const std::string& tag, const torch::Tensor& values) {
+  if (values.is_complex())
+    throw_error(Code::kInvalidArgument, base::str("the values '", tag, "' have the type ",
+                                                  values.scalar_type(), ": expected real numbers"));
 }
 
 // One after the other: those of a value that is equal everywhere once.
-torch::Tensor values_of(const sessions::Pending& value) {
+torch::Tensor values_of(const sessions::Pending& value, torch::ScalarType type) {
   std::vector<torch::Tensor> parts = value.get();
   if (value.global()) parts.resize(1);
-  for (torch::Tensor& part : parts) part = part.detach().to(torch::kFloat).flatten();
+  for (torch::Tensor& part : parts) part = part.detach().to(type).flatten();
   return (parts.size() == 1 ? parts.front() : torch::cat(parts)).contiguous();
 }
 
@@ -54,28 +60,39 @@ void TensorLogs::image(const sessions::Backend& backend, const std::string& tag,
                        int64_t step) {
   tensor_logs_detail::check_tag(tag);
   tensor_logs_detail::check_image(tag, image);
-  logs_.push_back({tag, true, step, base::wall_seconds(), backend.fetch(image.detach())});
+  logs_.push_back({tag, Kind::kImage, step, base::wall_seconds(), backend.fetch(image.detach())});
 }
 
 void TensorLogs::histogram(const sessions::Backend& backend, const std::string& tag,
                            const torch::Tensor& values, int64_t step) {
   tensor_logs_detail::check_tag(tag);
-  if (values.is_complex())
-    throw_error(Code::kInvalidArgument, base::str("the values '", tag, "' have the type ",
-                                                  values.scalar_type(), ": expected real numbers"));
-  logs_.push_back({tag, false, step, base::wall_seconds(), backend.fetch(values.detach())});
+  tensor_logs_detail::check_real(tag, values);
+  logs_.push_back({tag, Kind::kHistogram, step, base::wall_seconds(), backend.fetch(values.detach())});
+}
+
+void TensorLogs::scalar(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& value,
+                        int64_t step) {
+  tensor_logs_detail::check_tag(tag);
+  tensor_logs_detail::check_real(tag, value);
+  if (value.numel() != 1)
+    throw_error(Code::kInvalidArgument,
+                base::str("the scalar '", tag, "' has the shape ", value.sizes(), ": expected one element"));
+  logs_.push_back({tag, Kind::kScalar, step, base::wall_seconds(), backend.fetch(value.detach())});
 }
 
 void TensorLogs::deliver(EventWriter* events, bool wait) {
   for (; !logs_.empty() && (wait || logs_.front().value.ready()); logs_.pop_front()) {
     if (events == nullptr) continue;
     const Log& log = logs_.front();
-    if (log.is_image) {
+    if (log.kind == Kind::kScalar) {
+      const double mean = tensor_logs_detail::values_of(log.value, torch::kDouble).mean().item<double>();
+      base::value_or_throw(events->scalar(log.tag, mean, log.step, log.wall));
+    } else if (log.kind == Kind::kImage) {
       const data::Pixels pixels = pixels_of(log.value.get().front());
       const std::string png = base::value_or_throw(data::encode_png(pixels));
       base::value_or_throw(events->image(log.tag, png, pixels.height, pixels.width, log.step, log.wall));
     } else {
-      const torch::Tensor values = tensor_logs_detail::values_of(log.value);
+      const torch::Tensor values = tensor_logs_detail::values_of(log.value, torch::kFloat);
       const auto buckets =
           histogram_of({values.const_data_ptr<float>(), static_cast<size_t>(values.numel())});
       base::value_or_throw(events->histogram(log.tag, buckets, log.step, log.wall));

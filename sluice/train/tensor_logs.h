@@ -1,4 +1,4 @@
-// Images and histograms of tensors, on their way from the device to TensorBoard.
+// Scalars, images and histograms of tensors, on their way from the device to TensorBoard.
 #pragma once
 
 #include <torch/torch.h>
@@ -21,18 +21,22 @@ data::Pixels pixels_of(const torch::Tensor& image);
 class TensorLogs {
  public:
   // What a tensor has now, at this step; later writes do not change it. Throws kInvalidArgument for what is
-  // no image (see pixels_of), and for values that are no real numbers.
+  // no image (see pixels_of), for values that are no real numbers, and for a scalar of more or fewer elements
+  // than one.
   void image(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& image,
              int64_t step);
+  void scalar(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& value,
+              int64_t step);
   void histogram(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& values,
                  int64_t step);
   // Writes what has arrived, in order; with `wait` all of it. `events` is null where nothing is written.
   void deliver(EventWriter* events, bool wait);
 
  private:
+  enum class Kind { kScalar, kImage, kHistogram };
   struct Log {
     std::string tag;
-    bool is_image;
+    Kind kind;
     int64_t step;
     double wall;
     sessions::Pending value;

@@ -66,13 +66,20 @@ struct Images : Callback {
     run.log_histogram("own/weight", weight);
     run.log_image("own/map", weight.detach().reshape({1, -1}).sigmoid());
     run.log_text("own/text", "**bold**");
+    run.log_scalar("own/norm", weight.detach().norm());
+    run.log_scalar("own/half", 0.5);
   }
 };
 // [end]
 
 struct Wrong : Callback {
+  explicit Wrong(bool image) : image_(image) {}
   std::string name() const override { return "wrong"; }
-  void after_step(Run& run) override { run.log_image("bad", torch::zeros({2, 2, 2})); }
+  void after_step(Run& run) override {
+    if (image_) run.log_image("bad", torch::zeros({2, 2, 2}));
+    run.log_scalar("two", torch::zeros({2}));
+  }
+  bool image_;
 };
 
 class TensorLogging : public testing::TestWithParam<DeviceKind> {
@@ -101,25 +108,31 @@ TEST_P(TensorLogging, FromFlagsAndFromACallback) {
   }
   testing::internal::GetCapturedStdout();
   const std::string events = events_in(folder_.path("run"));
-  for (const char* part : {"own/weight", "own/map", "own/text", "**bold**", "weights/fc.weight", "test/0",
-                           "test/2", "test/answers", "\x89PNG"})
+  for (const char* part : {"own/weight", "own/map", "own/text", "own/norm", "own/half", "**bold**",
+                           "weights/fc.weight", "test/0", "test/2", "test/answers", "\x89PNG"})
     EXPECT_THAT(events, HasSubstr(part));
   EXPECT_THAT(events, testing::Not(HasSubstr("test/3")));
 }
 
-TEST_P(TensorLogging, WhatIsNoImageIsAnError) {
-  testing::internal::CaptureStdout();
-  std::string message;
-  try {
-    Trainer trainer(options_);
-    trainer.add(std::make_shared<Wrong>());
-    auto model = models::create(options_.model, {options_.classes, trainer.channels(), trainer.image_size()});
-    trainer.fit(model);
-  } catch (const Error& error) {
-    message = error.what();
-  }
-  testing::internal::GetCapturedStdout();
-  EXPECT_THAT(message, HasSubstr("callback 'wrong', after_step: the image 'bad' has the shape [2, 2, 2]"));
+TEST_P(TensorLogging, WhatIsNoImageAndNoScalarIsAnError) {
+  const auto message = [&](bool image) -> std::string {
+    testing::internal::CaptureStdout();
+    std::string found;
+    try {
+      Trainer trainer(options_);
+      trainer.add(std::make_shared<Wrong>(image));
+      auto model =
+          models::create(options_.model, {options_.classes, trainer.channels(), trainer.image_size()});
+      trainer.fit(model);
+    } catch (const Error& error) {
+      found = error.what();
+    }
+    testing::internal::GetCapturedStdout();
+    return found;
+  };
+  EXPECT_THAT(message(true),
+              HasSubstr("callback 'wrong', after_step: the image 'bad' has the shape [2, 2, 2]"));
+  EXPECT_THAT(message(false), HasSubstr("the scalar 'two' has the shape [2]: expected one element"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, TensorLogging, testing::Values(DeviceKind::kCpu, DeviceKind::kXla),

@@ -38,6 +38,11 @@ void check_setups(const std::vector<OptimizerSetup>& setups, const torch::nn::Mo
   for (size_t i = 0; i < setups.size(); ++i) {
     if (setups[i].optimizer == nullptr)
       throw_error(Code::kInvalidArgument, base::str("configure_optimizers: setup ", i, " has no optimizer"));
+    if (dynamic_cast<const torch::optim::LBFGS*>(setups[i].optimizer.get()) != nullptr)
+      throw_error(Code::kInvalidArgument,
+                  base::str("configure_optimizers: optimizer ", i, " is LBFGS, which computes the loss ",
+                            "several times in an update, and a step of the trainer computes it once: use ",
+                            "session.step(optimizer, closure) in a loop of your own"));
     for (const auto& group : setups[i].optimizer->param_groups())
       for (const torch::Tensor& parameter : group.params()) {
         const void* const one = parameter.unsafeGetTensorImpl();
@@ -277,6 +282,12 @@ void Training::log_histogram(const std::string& tag, const torch::Tensor& values
   tensor_logs_.histogram(session_.backend(), tag, values, progress_.step);
 }
 
+void Training::log_scalar(const std::string& tag, const torch::Tensor& value) {
+  tensor_logs_.scalar(session_.backend(), tag, value, progress_.step);
+}
+void Training::log_scalar(const std::string& tag, double value) {
+  log_scalar(tag, torch::scalar_tensor(value, torch::kDouble));
+}
 void Training::log_text(const std::string& tag, const std::string& markdown) {
   if (metrics_)
     base::value_or_throw(metrics_->events().text(tag, markdown, progress_.step, base::wall_seconds()));
@@ -437,9 +448,10 @@ void Training::load_callbacks() {
 
 NamedValues Training::callback_tensors() const {
   NamedValues tensors;
-  for (const auto& callback : callbacks_)
-    for (const auto& [name, tensor] : callback->tensors())
-      tensors.emplace_back(training_detail::prefix_of(*callback) + name, tensor);
+  call_back("tensors", [&](const Callback& callback) {
+    for (const auto& [name, tensor] : callback.tensors())
+      tensors.emplace_back(training_detail::prefix_of(callback) + name, tensor);
+  });
   return tensors;
 }
 
@@ -455,9 +467,10 @@ void Training::write_checkpoints(bool best) {
   session_.sync("checkpoint");  // what the leader reads is launched by all
   if (!session_.is_leader()) return;
   progress_.seconds = run_seconds();
-  for (const auto& callback : callbacks_)
-    if (std::string state = callback->state(); !state.empty())
-      progress_.callbacks[callback->name()] = std::move(state);
+  call_back("state", [this](const Callback& callback) {
+    if (std::string state = callback.state(); !state.empty())
+      progress_.callbacks[callback.name()] = std::move(state);
+  });
   progress_.due.stop = ends_here_ ? "" : stop_reason_;
   progress_.input = train_.state(session_, data_epoch(), train_.batches_of(data_epoch(), progress_.batch));
   sessions::Snapshot snapshot =

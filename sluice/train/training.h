@@ -70,6 +70,8 @@ class Training final : private Run {
   int64_t epoch_steps() const;  // of a whole epoch
   // The batches of the update that comes, and what they give together.
   BatchGroup next_group() const;
+  // An error of `work` says in which step it was.
+  void in_step(const std::function<void()>& work) const;
   // One update, of the feed's next batches.
   void train_step(Feed& feed);
   void count_skipped(const torch::Tensor& skipped);
@@ -110,11 +112,13 @@ class Training final : private Run {
   void log_image(const std::string& tag, const torch::Tensor& image) override;
   void log_histogram(const std::string& tag, const torch::Tensor& values) override;
   void log_text(const std::string& tag, const std::string& markdown) override;
+  void log_scalar(const std::string& tag, double value) override;
+  void log_scalar(const std::string& tag, const torch::Tensor& value) override;
   bool forward_epoch(const std::function<void()>& after_batch) override;
   void deliver_logs(bool wait) { tensor_logs_.deliver(metrics_ ? &metrics_->events() : nullptr, wait); }
   // Calls a hook of each callback; an error names them.
   template <typename Hook>
-  void call_back(const char* hook_name, const Hook& hook);
+  void call_back(const char* hook_name, const Hook& hook) const;
   // Remembers how good a test was when it was the best so far.
   void judge(const metrics::Values& values);
   StepOptions clip() const { return {.clip_norm = options_.clip_norm, .clip_value = options_.clip_value}; }
@@ -220,7 +224,7 @@ class Training final : private Run {
 };
 
 template <typename Hook>
-void Training::call_back(const char* hook_name, const Hook& hook) {
+void Training::call_back(const char* hook_name, const Hook& hook) const {
   for (const auto& callback : callbacks_) {
     try {
       hook(*callback);

@@ -105,6 +105,14 @@ Training::Halt Training::train_epoch() {
   return halt == Halt::kNone && limit_reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
 }
 
+void Training::in_step(const std::function<void()>& work) const {
+  try {
+    work();
+  } catch (const Error& error) {
+    throw_error(error.code(), base::str("step ", progress_.step + 1, ": ", error.what()));
+  }
+}
+
 void Training::train_step(Feed& feed) {
   BatchGroup group = next_group();
   if (skipped_) skipped_->begin_step();
@@ -115,11 +123,13 @@ void Training::train_step(Feed& feed) {
       throw_error(Code::kDataLoss, "the training set ended before its epoch: did its shards change?");
     std::optional<Accumulate> more;
     if (i + 1 < group.batches()) more.emplace(session_);
-    train_batch(*batch, group);
+    in_step([&] { train_batch(*batch, group); });
     rate_->add(batch->count);
     if (more) session_.step(std::vector<torch::optim::Optimizer*>());
   }
-  logged_ = group.means();
+  NamedValues means = group.means();
+  if (!logged_.empty()) in_step([&] { check_same_names(logged_, means); });
+  logged_ = std::move(means);
   group.scale_gradients(model_);
   end_step(*batch, group.batches());
 }
@@ -266,6 +276,7 @@ void Training::train_batch(Batch& batch, BatchGroup& group) {
       throw_error(Code::kOutOfRange, base::str("update(", index, "): there are ", optimizers_.size(),
                                                " optimizers, numbered from 0"));
     const torch::Tensor mean = mean_of("loss", loss, batch);
+    check_has_gradient(mean);
     mean.backward();
     if (skipped_) skipped_->before_update(mean, {optimizers_[index].setup.optimizer.get()});
     session_.update(*optimizers_[index].setup.optimizer, clip());
@@ -294,9 +305,19 @@ void Training::train_batch(Batch& batch, BatchGroup& group) {
   torch::NoGradGuard no_grad;
   if (!step.epoch_logs.empty()) epoch_means_->add(step.epoch_logs, batch, step.weight);
   for (const auto& [name, value] : step.logs) values.emplace_back(name, mean(name, value.detach()));
-  if (progress_.step == first_step_)
+  if (progress_.step == first_step_) {
+    std::set<std::string> seen;
     for (const auto* named : {&values, &step.epoch_logs})
       for (const auto& [name, value] : *named) base::value_or_throw(check_name(name));
+    for (const auto& [name, value] : values)
+      if (!seen.insert(name).second)
+        throw_error(
+            Code::kInvalidArgument,
+            base::str("it gives two values with the name '", name, "': ",
+                      name == "loss" ? "'loss' is the name of StepOutput::loss, so call the one in logs "
+                                     : "call one of them ",
+                      "something else"));
+  }
   group.add(values, weights);
 }
 

@@ -97,6 +97,10 @@ for task, model in (("clm", "llama-tiny"), ("mlm", "roberta-tiny")):
     check(apart < 1e-3, f"{task}: 1 × 4 and 2 × 2 replicas agree", (one, two))
     check(float(one[-1]["loss"]) < float(one[0]["loss"]) < 5.7, f"{task}: it learns", one)
 
+config = json.loads((root / "clm-1" / "last" / "state.json").read_text())["config"].splitlines()
+check(set(config) >= {'optimizer="adamw"', "weight-decay=0.1", 'betas="0.9,0.95"', "no-decay=true", "lr=0.01"},
+      "its configuration has the recipe of the task", config)
+
 # A slice of two hosts: one program for the replicas of both. The run ends within its second epoch, by its tokens, and
 # goes on to its end there.
 output = train(root / "pod", "clm", ["--model", "llama-tiny"], "2x48,4x24", 2, 2, "--epochs", "2", pod=True)
