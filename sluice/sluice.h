@@ -21,5 +21,6 @@
 #include "sluice/session/pretrained/pretrained.h"
 #include "sluice/session/save.h"
 #include "sluice/session/session.h"
+#include "sluice/session/tensor_set.h"
 #include "sluice/train/options.h"
 #include "sluice/train/trainer.h"

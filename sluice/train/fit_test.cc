@@ -10,6 +10,7 @@
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/shards/tar_writer.h"
 #include "sluice/session/checkpoint.h"
+#include "sluice/session/tensor_set.h"
 #include "sluice/train/testing/small_training.h"
 #include "sluice/train/trainer.h"
 
@@ -154,6 +155,29 @@ TEST_P(Fit, ARegressionIsMeasuredOverExactlyItsSet) {
   EXPECT_TRUE(trained[0].contains("mae"));
   EXPECT_TRUE(
       std::any_of(trained.begin(), trained.end(), [](const auto& row) { return row.contains("bias"); }));
+}
+
+TEST_P(Fit, TrainsOnTensorsInMemory) {
+  std::vector<torch::Tensor> inputs, targets;
+  for (int i = 0; i < 50; ++i) {
+    inputs.push_back(torch::tensor(input_of(i)));
+    targets.push_back(torch::tensor({target_of(i)}));
+  }
+  const torch::Tensor x = torch::stack(inputs), y = torch::stack(targets);
+  testing::internal::CaptureStdout();
+  {
+    // [tensors]
+    TensorSet train({x, y}), test({x, y});
+    Trainer trainer(options_, {train.shuffle().batch(8), test.batch(8).pad()});
+    // [end]
+    trainer.fit(model_, regression());
+  }
+  testing::internal::GetCapturedStdout();
+  model_->to(torch::kCPU);
+  const double error = (model_->forward(x) - y).square().mean().item<double>();
+  EXPECT_NEAR(rows("test").back()["loss"].get<double>(), error, 1e-6);
+  EXPECT_EQ(rows("test").size(), 3U);
+  EXPECT_LT(rows("test").back()["loss"], rows("test").front()["loss"]);
 }
 
 TEST_P(Fit, GoesOnWithSeveralOptimizersAsIfItHadNotStopped) {

@@ -1,0 +1,64 @@
+// TensorSet: a data set of samples that are in memory already, as tensors.
+//
+//   sluice::TensorSet train({x, y}), test({x_test, y_test});  // [N, …] each: row i of all of them is sample
+//   i sluice::train::Trainer trainer(options, {train.shuffle().batch(32), test.batch(32).pad()});
+//
+// A batch has the columns in their order: batch.columns[0] are rows of x. The order of a shuffled set depends
+// on the seed, the epoch and the rows of all replicas together. A run continues in it anywhere, exactly.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sluice/base/export.h"
+#include "sluice/data/dataset.h"
+
+SLUICE_API_BEGIN
+namespace sluice {
+
+// Threads: any number of them for const members. Errors are sluice::Error.
+class TensorSet : public data::Dataset {
+ public:
+  // Dense tensors on the CPU with the same first size, which is at least 1; of bool, uint8, an integer or a
+  // floating-point type but bfloat16. Their memory is shared, not copied, unless they are views with gaps: do
+  // not write to it while the set is used. Throws kInvalidArgument for others.
+  explicit TensorSet(std::vector<torch::Tensor> columns);
+
+  TensorSet& shuffle();                 // another order in each epoch
+  TensorSet& seed(std::uint64_t seed);  // default 0
+  TensorSet& batch(std::int64_t rows);  // of one replica; default 1
+  // Samples that fill no batch of all replicas come in one with rows of zeros, which the mask leaves out, as
+  // a test needs it. Without this they are left out of the epoch.
+  TensorSet& pad();
+
+  std::unique_ptr<data::Stream> open(const data::OpenOptions& options) const override;
+  std::unique_ptr<data::Stream> resume(const std::string& state,
+                                       const data::OpenOptions& options) const override;
+  std::string state(const data::OpenOptions& options) const override;
+  std::int64_t size() const override;
+  std::int64_t batches(std::int64_t replicas, std::int64_t epoch) const override;
+  std::int64_t batch_size() const override { return settings_.rows; }
+  data::Remainder remainder() const override {
+    return settings_.pad ? data::Remainder::kPad : data::Remainder::kDrop;
+  }
+  const std::vector<float>& mean() const override;
+  const std::vector<float>& deviation() const override { return mean(); }
+
+  struct Settings {
+    std::int64_t rows = 1;
+    std::uint64_t seed = 0;
+    bool shuffle = false, pad = false;
+  };
+  struct Columns;
+
+ private:
+  std::shared_ptr<const Columns> columns_;
+  Settings settings_;
+};
+
+}  // namespace sluice
+SLUICE_API_END
