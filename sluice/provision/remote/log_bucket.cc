@@ -50,7 +50,7 @@ base::Status LogBucket::copy(const std::string& file, bool all) {
   if (size == 0) return {};
   for (int failed = 0;;) {
     if (!object.is_known) {
-      SLUICE_TRY(const bool has_grown, ask_for(name, object, size));
+      SLUICE_TRY(const bool has_grown, ask_for(name, object, path));
       if (has_grown) failed = 0;  // another copier was quicker
     }
     if (object.size >= size) return {};
@@ -70,11 +70,13 @@ base::Status LogBucket::copy(const std::string& file, bool all) {
   }
 }
 
-// The run's logs are only ever appended to, so what the bucket has is their beginning.
+// The run's logs are only ever appended to, so what the bucket has is their beginning. The local size is
+// taken after the bucket's, which another copier may have made longer meanwhile.
 base::Result<bool> LogBucket::ask_for(const cloud::ObjectName& name, Object& object,
-                                      std::uint64_t local_size) {
+                                      const std::string& path) {
   const auto facts = store_.stat(name);
   if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
+  SLUICE_TRY(const std::uint64_t local_size, base::file_size(path));
   const std::uint64_t before = object.size;
   object = {};
   if (facts) object = {facts->size <= local_size ? facts->size : 0, facts->generation};

@@ -39,7 +39,7 @@ class LogBucket {
                        std::uint64_t size);
   base::Status append(const cloud::ObjectName& name, Object& object, const std::string& piece);
   // Sets `object` to what the bucket has; whether that is more than was known.
-  base::Result<bool> ask_for(const cloud::ObjectName& name, Object& object, std::uint64_t local_size);
+  base::Result<bool> ask_for(const cloud::ObjectName& name, Object& object, const std::string& path);
 
   const cloud::Store& store_;
   const cloud::Storage* const composing_;  // the same, where it can put objects behind each other

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "sluice/base/error.h"
+#include "sluice/base/strings.h"
 #include "sluice/train/language/token_loss.h"
 
 namespace sluice::train {
