@@ -34,7 +34,7 @@ std::string grouped(std::int64_t number) {
 std::string plural(std::int64_t number, std::string_view noun) {
   std::string text(noun);
   if (number == 1) return text;
-  if (ends_with(noun, "s") || ends_with(noun, "ch")) return text + "es";
+  if (ends_with(noun, "s") || (ends_with(noun, "ch") && noun != "epoch")) return text + "es";
   const bool ies = ends_with(noun, "y") && noun.size() > 1 &&
                    std::string_view("aeiou").find(noun[noun.size() - 2]) == std::string_view::npos;
   if (!ies) return text + "s";

@@ -25,6 +25,7 @@ TEST(Quantity, ThingsAreCounted) {
   EXPECT_EQ(counted(2, "key"), "2 keys");
   EXPECT_EQ(plural(2, "NVIDIA GPU"), "NVIDIA GPUs");
   EXPECT_EQ(plural(5, "batch"), "batches");
+  EXPECT_EQ(plural(2, "epoch"), "epochs");
 }
 
 TEST(Quantity, SizesHaveThreeDigits) {
