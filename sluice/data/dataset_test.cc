@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 
+#include "sluice/data/decode/npy.h"
 #include "sluice/data/mixture.h"
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/test_dataset.h"
@@ -65,9 +66,9 @@ TEST_F(DatasetTest, ShufflingMovesSamplesAcrossShards) {
 TEST_F(DatasetTest, TheOrderDoesNotDependOnHostsOrThreads) {
   constexpr std::int64_t kReplicas = 8, kRows = 3;
   for (const auto& [count, each] : {std::pair(12, 37), std::pair(3, 100), std::pair(1, 200)}) {
-    const std::string urls = shards(count, each);
+    const std::string urls = shards(count, each, {}, "num");
     for (const Remainder remainder : {Remainder::kDrop, Remainder::kPad, Remainder::kCarry}) {
-      WebDataset data = WebDataset(urls).to_tuple("cls").shuffle(100).seed(5).batch(kRows);
+      WebDataset data = WebDataset(urls).to_tuple("num").shuffle(100).seed(5).batch(kRows);
       if (remainder == Remainder::kPad) data.pad();
       if (remainder == Remainder::kCarry) data.carry();
       std::string first;
@@ -301,13 +302,43 @@ TEST_F(DatasetTest, TuplesAndMapsAsInWebdataset) {
   EXPECT_EQ(batches[0].image.describe(), "uint8 [7, 3, 4, 4]");
   EXPECT_EQ(batches[0].label.data<std::int64_t>()[6], 10);
   EXPECT_EQ(batches[0].columns[2].array.describe(), "float64 [7]");
-  const auto bytes = WebDataset(urls).to_tuple("cls").batched(7).open()->next();
-  EXPECT_THAT(bytes->columns[0].text, ElementsAre("0", "1", "2", "3", "4", "5", "5"));
+}
+
+// What is no image needs no decode(), as Python's decode() without arguments has it.
+TEST_F(DatasetTest, WithoutDecodeImagesStayBytes) {
+  const std::string point = npy_file("|u1", {2}, "\x05\x07");
+  const std::string packed =
+      test::base64("H4sIAAAAAAACAytITM5OTQEAELT2IQYAAAA=");  // "packed" by Python's gzip
+  const std::string urls = folder_.write("t.tar", test::archive({{"b.x.npy", point},
+                                                                 {"b.cls", "3"},
+                                                                 {"b.txt", "word"},
+                                                                 {"b.json", "{\"n\": 1}"},
+                                                                 {"b.note.txt.gz", packed},
+                                                                 {"b.mp", "\x81\xa1n\x02"},
+                                                                 {"b.png", png_of(0)},
+                                                                 {"b.bin", "\xff"},
+                                                                 {"b.pkl", "\x80"},
+                                                                 {"b.bad.npy", "no array"}}));
+  WebDataset set(urls);
+  set.to_tuple("x.npy", "cls", "txt", "json", "note.txt.gz", "mp", "jpg;png", "bin", "pkl").batch(1);
+  const auto batch = set.open()->next();
+  EXPECT_EQ(batch->columns[0].array.describe(), "uint8 [1, 2]");
+  EXPECT_EQ(batch->columns[0].array.data<std::uint8_t>()[1], 7);
+  EXPECT_EQ(batch->label.data<std::int64_t>()[0], 3);
+  const std::vector<std::string> texts{"word",    "{\"n\": 1}", "packed", "{\"n\":2}",
+                                       png_of(0), "\xff",       "\x80"};
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    EXPECT_THAT(batch->columns[i + 2].text, ElementsAre(texts[i])) << i;
+  EXPECT_EQ(std::get<Array>(set[0].fields[0]).describe(), "uint8 [2]");
+  EXPECT_THAT(test::thrown([&] { WebDataset(urls).to_tuple("bad.npy").batch(1).open()->next(); }),
+              HasSubstr("b.bad.npy"));
+  EXPECT_THAT(test::thrown([&] { WebDataset(urls).to_tuple("cls").classes(3).batch(1).open()->next(); }),
+              HasSubstr("class 3 is out of range"));
 }
 
 // Bytes are handed on without becoming samples; a map function has them take the way of what is decoded.
 TEST_F(DatasetTest, BytesAreThoseOfSamples) {
-  const std::string urls = shards(2, 10, {{"x.png", "no label"}, {"y.cls", "7"}, {"y.png", ""}});
+  const std::string urls = shards(2, 10, {{"x.png", "no label"}, {"y.num", "7"}, {"y.png", ""}}, "num");
   const auto told = [](Stream& stream) {
     std::string text;
     for (const Batch& batch : all(stream)) {
@@ -323,9 +354,9 @@ TEST_F(DatasetTest, BytesAreThoseOfSamples) {
   };
   const auto bytes = WebDataset(urls).batch(8).on_error(OnError::kSkip).max_bad(1);
   for (const auto& data :
-       {WebDataset(bytes).to_tuple("png", "cls").pad(), WebDataset(bytes).to_tuple("png", "cls").keep(),
+       {WebDataset(bytes).to_tuple("png", "num").pad(), WebDataset(bytes).to_tuple("png", "num").keep(),
         WebDataset(bytes).to_tuple("jpg;png", "png").shuffle(9).keep(),
-        WebDataset(bytes).to_tuple("cls;png")}) {
+        WebDataset(bytes).to_tuple("num;png")}) {
     const auto decoded = WebDataset(data).map([](Sample&) {});
     for (const std::int64_t part : {0, 1})
       EXPECT_EQ(told(*data.open(1, part, 2)), told(*decoded.open(1, part, 2)));

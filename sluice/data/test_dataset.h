@@ -16,17 +16,18 @@ inline std::string png_of(int value) {
   return *encode_png(pixels);
 }
 
-// Shards s-0.tar … with `each` samples; keys and labels count on through the shards.
+// Shards s-0.tar … with `each` samples; keys and labels count on through the shards. `label` is the extension
+// of the labels.
 class DatasetTest : public ::testing::Test {
  protected:
-  std::string shards(int count, int each, const test::Members& extra = {}) {
+  std::string shards(int count, int each, const test::Members& extra = {}, const char* label = "cls") {
     int next = 0;
     for (int shard = 0; shard < count; ++shard) {
       test::Members members;
       for (int i = 0; i < each; ++i, ++next) {
         const std::string key = "k" + std::to_string(1000 + next);
         members.emplace_back(key + ".png", png_of(next));
-        members.emplace_back(key + ".cls", std::to_string(next % 10));
+        members.emplace_back(key + "." + label, std::to_string(next % 10));
       }
       if (shard + 1 == count) members.insert(members.end(), extra.begin(), extra.end());
       folder_.write("s-" + std::to_string(shard) + ".tar", test::archive(members));

@@ -509,7 +509,11 @@ torch::Tensor clip_grad_norm_(const std::vector<torch::Tensor>& parameters, doub
   for (const auto& parameter : parameters) {
     if (!parameter.grad().defined()) continue;
     gradients.push_back(parameter.grad());
-    norms.push_back(at::linalg_vector_norm(gradients.back(), norm_type));
+    // 16 bits round a norm by up to 0.4 %, and f16 ends at 65504, beyond which every gradient would become 0.
+    const bool is_half =
+        gradients.back().scalar_type() == at::kHalf || gradients.back().scalar_type() == at::kBFloat16;
+    norms.push_back(at::linalg_vector_norm(gradients.back(), norm_type, at::OptionalIntArrayRef(), false,
+                                           is_half ? std::optional(at::kFloat) : std::nullopt));
   }
   if (gradients.empty()) return torch::zeros({});
   torch::Tensor total = at::linalg_vector_norm(torch::stack(norms), norm_type);

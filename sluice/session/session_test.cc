@@ -235,6 +235,26 @@ TEST(Session, ClipsAsLibTorchDoes) {
     }
 }
 
+// LibTorch takes the norm in the gradients' own type. What it takes for them in f32 is the value to compare
+// with.
+TEST(Session, ClipsShortFloatsByTheirNormInFloats) {
+  for (const auto type : {torch::kBFloat16, torch::kHalf}) {
+    torch::nn::Linear half(70, 30), whole(70, 30);
+    half->to(type);
+    for (const auto& [short_float, own] :
+         {std::pair(half->weight, whole->weight), std::pair(half->bias, whole->bias)}) {
+      short_float.mutable_grad() = (2000 * torch::randn(own.sizes())).to(type);
+      own.mutable_grad() = short_float.grad().to(torch::kFloat);
+    }
+    const double want = torch::nn::utils::clip_grad_norm_(whole->parameters(), 3.0);
+    EXPECT_GT(want, 65504);  // which f16 has not
+    const torch::Tensor found = clip_grad_norm_(half->parameters(), 3.0);
+    EXPECT_NEAR(found.item<double>(), want, 1e-5 * want);
+    EXPECT_TRUE(torch::allclose(half->weight.grad().to(torch::kFloat), whole->weight.grad(), 0.01, 1e-4));
+    EXPECT_EQ(half->weight.grad().scalar_type(), type);
+  }
+}
+
 TEST(Session, StepClips) {
   auto session = cpu_session();
   torch::nn::Linear model(2, 1);

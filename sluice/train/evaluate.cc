@@ -14,9 +14,10 @@ int64_t rows_of(const Batch& batch) {
 
 void check_columns(const Batch& batch) {
   if (batch.columns.empty())
-    throw_error(Code::kInvalidArgument,
-                "the batches have no field that is a number, an array or an image: members stay bytes unless "
-                "the set decodes them (.decode(\"rgb8\"), or .images() and .labels())");
+    throw_error(
+        Code::kInvalidArgument,
+        "the batches have no field that is a number, an array or an image: name a member that is one "
+        "(images need .images() or .decode(\"rgb8\"), classes need .labels() or an extension such as cls)");
 }
 
 std::string ShapeNames::name(const std::string& what, const Batch& batch) {

@@ -41,7 +41,7 @@ data::WebDataset numbers(const std::string& path) {
     bytes += data::tar_member(base::str("s", i, ".y.npy"), npy({target_of(i)}));
   }
   base::value_or_throw(base::write_file_atomically(path, bytes + data::tar_end(bytes.size())));
-  return data::WebDataset(path).decode("l").to_tuple("x.npy", "y.npy");
+  return data::WebDataset(path).to_tuple("x.npy", "y.npy");
 }
 
 class Fit : public testing::TestWithParam<DeviceKind> {
@@ -220,6 +220,41 @@ TEST_P(Fit, GoesOnWithSeveralOptimizersAsIfItHadNotStopped) {
   std::vector<std::string> names;
   for (const auto& [name, tensor] : parts.state) names.push_back(name);
   EXPECT_THAT(names, testing::IsSupersetOf({"optimizer.weight.exp_avg", "optimizer.bias.momentum_buffer"}));
+}
+
+// configure_optimizers may return the same optimizer each time: a sweep before a training changes nothing,
+// and the schedule of one training is not the rate with which the next one begins.
+TEST_P(Fit, ASweepAndATrainingLeaveTheOptimizerAsItWas) {
+  options_.epochs = 1;
+  options_.lr_schedule = LrSchedule::kCosine;
+  torch::NoGradGuard no_grad;
+  const torch::Tensor weight = model_->weight.detach().clone(), bias = model_->bias.detach().clone();
+  const auto trained = [&](bool sweeps, bool twice) {
+    model_->to(torch::kCPU);
+    model_->weight.copy_(weight);
+    model_->bias.copy_(bias);
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    groups.emplace_back(std::vector{model_->weight}, std::make_unique<torch::optim::AdamOptions>(0.05));
+    groups.emplace_back(std::vector{model_->bias}, std::make_unique<torch::optim::AdamOptions>(0.2));
+    const auto adam = std::make_shared<torch::optim::Adam>(groups);
+    Steps steps = regression();
+    steps.configure_optimizers = [&] { return std::vector<OptimizerSetup>{{adam, {}}}; };
+    torch::AutoGradMode grad(true);
+    testing::internal::CaptureStdout();
+    Trainer trainer(options_, sets());
+    if (sweeps) trainer.find_learning_rate(model_, steps, {.min = 1e-3, .max = 10, .steps = 20});
+    trainer.fit(model_, steps);
+    EXPECT_EQ(adam->param_groups()[0].options().get_lr(), 0.05);
+    EXPECT_EQ(adam->param_groups()[1].options().get_lr(), 0.2);
+    const torch::Tensor once = model_->weight.detach().cpu().clone();
+    if (twice) trainer.fit(model_, steps);
+    testing::internal::GetCapturedStdout();
+    if (twice) EXPECT_FALSE(at::equal(model_->weight.cpu(), once));
+    return once;
+  };
+  const torch::Tensor plain = trained(false, false);
+  EXPECT_FALSE(at::equal(plain, weight));
+  EXPECT_TRUE(at::equal(trained(true, true), plain));
 }
 
 // Against the same updates with LibTorch alone: the second one sees what the first has changed, and gradients
@@ -410,7 +445,6 @@ TEST_P(Fit, PredictionsAreShards) {
   for (const char* const name : {"one.tar", "many-{000..002}.tar", "dotted.many-{0..2}.tar"}) {
     std::ifstream in(folder_.path("out/lines.jsonl"));
     const auto stream = data::WebDataset(folder_.path(base::str("out/", name)))
-                            .decode("l")
                             .to_tuple("json", "pair.npy", "__key__")
                             .batch(1)
                             .keep()
@@ -614,7 +648,7 @@ TEST_P(Fit, RefusesWhatContradictsItself) {
     return output;
   };
   EXPECT_THAT(error_of(steps), HasSubstr("the name of a column that the table has anyway"));
-  auto bytes = data::WebDataset(folder_.path("a.tar")).to_tuple("x.npy", "y.npy").batch(8);  // not decoded
+  auto bytes = data::WebDataset(folder_.path("a.tar")).to_tuple("__key__").batch(8);  // text alone
   EXPECT_THAT(message([&] { Trainer(options_, bytes).fit(model_, regression()); }),
               HasSubstr("no field that is a number, an array or an image"));
   auto unpadded = *set_;

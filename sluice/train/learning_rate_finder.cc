@@ -73,6 +73,35 @@ std::optional<size_t> steepest_fall(const std::vector<double>& smoothed) {
   return best;
 }
 
+namespace learning_rate_finder_detail {
+
+// The optimizers' state before the sweep: configure_optimizers may give the same ones to the training that
+// follows.
+class StateBefore {
+ public:
+  StateBefore(std::vector<torch::optim::Optimizer*> optimizers, const torch::nn::Module& model)
+      : optimizers_(std::move(optimizers)), model_(model) {
+    for (auto* optimizer : optimizers_) {
+      auto& state = states_.emplace_back();
+      for (const auto& [name, tensor] : sessions::optimizer_tensors(*optimizer, model_))
+        state.emplace_back(name, tensor.detach().clone());
+    }
+  }
+  void restore() const {
+    for (size_t i = 0; i < optimizers_.size(); ++i) {
+      optimizers_[i]->state().clear();
+      base::value_or_throw(sessions::load_optimizer(*optimizers_[i], model_, states_[i], "before the sweep"));
+    }
+  }
+
+ private:
+  std::vector<torch::optim::Optimizer*> optimizers_;
+  const torch::nn::Module& model_;
+  std::vector<sessions::NamedTensors> states_;
+};
+
+}  // namespace learning_rate_finder_detail
+
 LearningRates Training::sweep_learning_rates(const LearningRateSweep& sweep) {
   if (!(sweep.min > 0 && sweep.max > sweep.min && sweep.steps > 1 && sweep.diverged > 1))
     throw_error(Code::kInvalidArgument,
@@ -89,6 +118,7 @@ LearningRates Training::sweep_learning_rates(const LearningRateSweep& sweep) {
   sessions::NamedTensors before;
   for (const auto& [name, tensor] : sessions::module_tensors(model_))
     before.emplace_back(name, tensor.detach().clone());
+  const learning_rate_finder_detail::StateBefore state_before(optimizers(), model_);
   model_.train();
   epoch_means_.emplace(session_);
   LearningRates found;
@@ -116,6 +146,7 @@ LearningRates Training::sweep_learning_rates(const LearningRateSweep& sweep) {
     torch::NoGradGuard no_grad;
     const auto own = sessions::module_tensors(model_);
     for (size_t i = 0; i < own.size(); ++i) own[i].second.copy_(before[i].second);
+    state_before.restore();
   }
   generator.set_state(random);
   session_.finish();

@@ -127,6 +127,12 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
 }
 
 Training::~Training() {
+  // The rates are what configure_optimizers gave. An optimizer that the next training gets begins with them
+  // again, and not with the schedule's last ones.
+  for (const auto& [setup, rates] : optimizers_) {
+    auto& groups = setup.optimizer->param_groups();
+    for (size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
+  }
   for (const auto* optimizer : optimizers()) session_.release(*optimizer);
 }
 

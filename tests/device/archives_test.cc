@@ -126,6 +126,53 @@ TEST(Archives, OptimizersResumeOnTheDeviceAndOnTheCpu) {
   expect_optimizer_resumes<torch::optim::Adagrad>(torch::optim::AdagradOptions(0.05));
 }
 
+// Groups have their own rates and weight decay, and one parameter is frozen. The optimizer that reads the
+// file was made with other settings. LibTorch restores the options since 2.4.
+template <typename Optimizer, typename Options>
+void expect_groups_resume(const Options& first, const Options& second) {
+  auto make = [&](nn::Sequential& model, bool as_saved) {
+    std::vector<torch::Tensor> p = model->parameters();
+    p[3].set_requires_grad(false);
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    const Options other(0.7);
+    groups.emplace_back(std::vector{p[0], p[3]}, std::make_unique<Options>(as_saved ? first : other));
+    groups.emplace_back(std::vector{p[1], p[2]}, std::make_unique<Options>(as_saved ? second : other));
+    return std::make_unique<Optimizer>(groups, other);
+  };
+  auto train = [](nn::Sequential& model, torch::optim::Optimizer& optimizer, int steps) {
+    const torch::Device device = model->parameters()[0].device();
+    for (int step = 0; step < steps; ++step) {
+      optimizer.zero_grad();
+      model->forward(ramp({5, 3}).to(device)).square().mean().backward();
+      optimizer.step();
+    }
+  };
+  nn::Sequential expected(nn::Linear(3, 4), nn::Tanh(), nn::Linear(4, 2)),
+      begun(nn::Linear(3, 4), nn::Tanh(), nn::Linear(4, 2)),
+      resumed(nn::Linear(3, 4), nn::Tanh(), nn::Linear(4, 2));
+  load(begun, saved(expected));
+  begun->to(test_device());
+  resumed->to(test_device());
+  const auto whole = make(expected, true), before = make(begun, true), after = make(resumed, false);
+  train(expected, *whole, 4);
+  train(begun, *before, 2);
+  load(resumed, saved(begun));
+  load(*after, saved(*before));
+  train(resumed, *after, 2);
+  expect_same(resumed->parameters(), expected->parameters(), 2e-4);
+  for (const size_t group : {0, 1})
+    EXPECT_EQ(static_cast<const Options&>(after->param_groups()[group].options()),
+              static_cast<const Options&>(whole->param_groups()[group].options()));
+}
+
+TEST(Archives, GroupsOfAnOptimizerKeepTheirOptions) {
+  torch::manual_seed(3);
+  expect_groups_resume<torch::optim::SGD>(torch::optim::SGDOptions(0.1).momentum(0.9).weight_decay(0.01),
+                                          torch::optim::SGDOptions(0.02).momentum(0.5).nesterov(true));
+  expect_groups_resume<torch::optim::AdamW>(torch::optim::AdamWOptions(0.01).weight_decay(0.2),
+                                            torch::optim::AdamWOptions(0.03).weight_decay(0).amsgrad(true));
+}
+
 // Programs made and graphs cut by the call.
 std::pair<int64_t, int64_t> programs_and_cuts(const std::function<void()>& call) {
   const Counters before = counters();

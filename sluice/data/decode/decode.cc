@@ -137,10 +137,13 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
   return Value(std::string(bytes));
 }
 
+// What decode() alone makes of a member; without it such members stay bytes.
+bool needs_spec(Format format) { return format == Format::kImage || format == Format::kPython; }
+
 base::Result<Value> decode_field(const Field& field, const FieldPlan& field_plan, const RawSample& raw,
                                  const DecodePlan& plan) {
-  if (!plan.spec) return Value(field.bytes);
   Format format = format_of(field.extension);
+  if (!plan.spec && needs_spec(format)) format = Format::kBytes;
   if (field_plan.kind == FieldKind::kLabel && (format == Format::kText || format == Format::kBytes))
     format = Format::kNumber;
   if (field_plan.kind == FieldKind::kImage) format = Format::kImage;
@@ -227,6 +230,16 @@ std::vector<float> normalized_levels(const std::vector<float>& mean, const std::
     for (int level = 0; level < 256; ++level)
       levels.push_back((static_cast<float>(level) / 255.0F - mean[c]) / deviation[c]);
   return levels;
+}
+
+bool stays_bytes(const DecodePlan& plan) {
+  if (plan.spec || !plan.decoders.empty()) return false;
+  return std::all_of(plan.fields.begin(), plan.fields.end(), [](const FieldPlan& field) {
+    return std::all_of(field.extensions.begin(), field.extensions.end(), [](const std::string& extension) {
+      const Format format = format_of(extension);
+      return (format == Format::kBytes || needs_spec(format)) && !base::ends_with(extension, ".gz");
+    });
+  });
 }
 
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan) {

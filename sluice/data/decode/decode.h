@@ -36,7 +36,7 @@ using Decoder = std::function<Value(std::string_view)>;
 
 struct DecodePlan {
   std::vector<FieldPlan> fields;
-  std::optional<ImageSpec> spec;  // nothing: members are handed on as bytes
+  std::optional<ImageSpec> spec;  // nothing: images, and what only Python reads, stay bytes
   bool exif_rotation = false;     // images are rotated upright first
   std::vector<Transform> transforms;
   std::vector<float> levels;  // not empty: what each level of each channel becomes, [channels, 256]
@@ -50,6 +50,9 @@ struct DecodePlan {
 // Decodes and augments. The random numbers depend on seed, epoch, the shard's file name and the sample's key
 // alone; all images of a sample get the same ones. Errors name shard, member and offset. Threads: any.
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan);
+
+// Whether decode_sample() hands on the bytes of every member that the plan names.
+bool stays_bytes(const DecodePlan& plan);
 
 // One member by the last part of its extension: images, cls cls2 index inx id (whole numbers), txt text
 // transcript (UTF-8), json jsn (checked, handed on as text), npy, npz, mp msg msgpack and cbor (handed on as

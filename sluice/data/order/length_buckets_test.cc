@@ -310,7 +310,6 @@ TEST_F(LengthBucketsTest, TheExampleOfTheDocs) {
   // [buckets]
   auto train = WebDataset("texts-{000..099}.tar")
                    .shuffle(10'000)
-                   .decode("rgb8")
                    .to_tuple("npy", "cls")
                    .bucket_by_length("npy", {{64, 128}, {32, 256}, {16, 512}}, {.padding = {0}});
   // [end]

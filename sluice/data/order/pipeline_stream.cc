@@ -50,8 +50,7 @@ base::Result<bool> read_batch(PartReader& reader, RawBatch& raw) {
 }
 
 bool hands_on_bytes(const StreamSource& source) {
-  return !source.decode.spec && source.decode.decoders.empty() && source.maps.empty() &&
-         !source.decode.mix.wanted();
+  return stays_bytes(source.decode) && source.maps.empty() && !source.decode.mix.wanted();
 }
 
 Field* find_field(RawSample& raw, const FieldPlan& plan) {

@@ -357,6 +357,8 @@ base::Status MlflowRun::refused(const Error& error, std::size_t lines) {
 
 void MlflowRun::tell(const Error& error) {
   if (error.code() == Code::kCancelled || told_ == error.code()) return;
+  // One outage has many faces: refused, cut off, too slow, status 503 or 429. The first one is enough.
+  if (told_ && (error.code() == Code::kUnavailable || error.code() == Code::kResourceExhausted)) return;
   told_ = error.code();
   base::warn(
       "MLflow: ", error.what(),

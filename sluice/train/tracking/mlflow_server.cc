@@ -132,7 +132,7 @@ base::Result<nlohmann::json> MlflowServer::ask(const std::string& method, const 
   request.total_timeout = limits_.request;
   request.cancelled = &cancelled_;
   const auto answer = http_.once(request);
-  if (!answer) return base::fail_at(answer, what);
+  if (!answer) return tl::unexpected<Error>(answer.error());  // it names the request
   const cloud::HttpResponse& response = *answer;
   if (response.status < 200 || response.status >= 300) {
     const Code code = detail::error_code(response) == "RESOURCE_ALREADY_EXISTS"

@@ -357,6 +357,33 @@ TEST_F(Mlflow, WhoIsNotLetInIsToldOnceAndTrainsOn) {
   EXPECT_EQ(said.find("no entry"), said.rfind("no entry")) << said;
 }
 
+// One outage shows itself in many ways. The first is told, and the end says what is left.
+TEST_F(Mlflow, AnOutageIsToldOnceWhateverItLooksLike) {
+  fake_.trouble = [turn = 0](const Request&) mutable -> std::optional<Reply> {
+    switch (turn++ % 4) {
+      case 0:
+        return Reply{.cut_after = 0};
+      case 1:
+        return Reply{.status = 503, .body = "starting"};
+      case 2:
+        return Reply{.status = 429, .body = "later"};
+      default:
+        return Reply{.status = 500, .body = "broken"};
+    }
+  };
+  const cloud::test::Server server(std::ref(fake_));
+  testing::internal::CaptureStderr();
+  auto run = start(server);
+  rows(*run, 1, 3);
+  while (server.requests() < 10) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_GT(base::value_or_throw(run->end("FINISHED", 0.1)), 0);
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(said.find(" W MLflow: "), said.rfind(" W MLflow: ")) << said;
+  // The request is named once, too.
+  EXPECT_EQ(said.find("/experiments/get-by-name"), said.rfind("/experiments/get-by-name")) << said;
+  EXPECT_THAT(said, HasSubstr("rows for MLflow at " + server.address()));
+}
+
 TEST_F(Mlflow, ARowThatIsRefusedDoesNotHoldUpOthers) {
   const cloud::test::Server server(std::ref(fake_));
   testing::internal::CaptureStderr();
