@@ -46,6 +46,8 @@ for signal in INT TERM; do
   victim=$!
   await "$work/stopped/last/state.json"
   kill -"$signal" "$victim"
+  # A second Ctrl-C ends at once; a launcher may send SIGTERM again.
+  [[ $signal == INT ]] || kill -TERM "$victim"
   status=0
   wait "$victim" || status=$?
   [[ $signal == INT ]] && want=130 || want=143

@@ -79,6 +79,12 @@ std::vector<Case> cases(uint64_t seed) {
                  false,
                  {{"output", clear_logits({kSamples, 10}, false)}, {"target", labels(10, {kSamples})}},
                  of_classes(10, false, kThresholds)});
+  // Three classes are answered, and no sample has them.
+  all.push_back({name("absent"),
+                 10,
+                 false,
+                 {{"output", clear_logits({kSamples, 10}, false)}, {"target", labels(7, {kSamples})}},
+                 of_classes(10, false, kThresholds)});
   // Scores that are equal to each other and to thresholds; the last class has neither labels nor answers.
   torch::Tensor coarse = torch::randint(5, {kSamples, 7}, torch::kFloat) / 4;
   coarse.select(1, 6).zero_();

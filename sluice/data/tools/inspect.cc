@@ -1,6 +1,9 @@
 #include "sluice/data/tools/inspect.h"
 
 #include <algorithm>
+#include <cctype>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -192,9 +195,30 @@ class ShardCheck {
         {pixels.shape()[0], pixels.shape()[1], pixels.shape()[2], {bytes, bytes + pixels.bytes()}});
   }
 
+  // Keys end at their first dot: 22.txt, 22.cls, 22.5.txt and 22.5.cls are four members of one sample. A set
+  // of frames (0.png, 1.png) is none of this kind, because each number has one member.
+  void note_merged_samples() {
+    std::map<std::string, std::set<std::string>> members;  // by the number before them
+    for (const Field& field : sample_.fields) {
+      const std::size_t dot = field.extension.find('.');
+      const bool numbered =
+          dot != std::string::npos && std::isdigit(static_cast<unsigned char>(field.extension[0])) != 0;
+      members[numbered ? field.extension.substr(0, dot) : ""].insert(
+          numbered ? field.extension.substr(dot + 1) : field.extension);
+    }
+    for (auto one = members.begin(); one != members.end(); ++one)
+      for (auto other = std::next(one); other != members.end(); ++other)
+        if (one->second.size() > 1 && one->second == other->second && merged_++ == 0)
+          add(base::str(sample_.where(), " has each of its members again as ", other->first, ".",
+                        *other->second.begin(), " and so on: if these are a sample of their own, rename ",
+                        "the files so that keys have no dots (a key ends at the first one)"),
+              false);
+  }
+
   void end_sample() {
     if (sample_.fields.empty()) return;
     ++report_.samples;
+    note_merged_samples();
     if (expected_.empty())
       for (const Field& field : sample_.fields) expected_.push_back({{field.extension}, FieldKind::kAny});
     if (expected_.size() > kManyFields) expected_.clear();  // no set has so many kinds of members
@@ -232,7 +256,7 @@ class ShardCheck {
   std::vector<SamplePrint>* prints_;
   SamplePrint print_;     // of this sample
   std::string contents_;  // digests of its members
-  std::int64_t apple_doubles_ = 0;
+  std::int64_t apple_doubles_ = 0, merged_ = 0;
 };
 
 void report_duplicates(const VerifyOptions& options, std::vector<std::vector<SamplePrint>> shards,

@@ -112,6 +112,23 @@ TEST(Inspect, PythonsNumbersAndByteOrderMarksAreNamed) {
               HasSubstr("byte order mark (BOM)"));
 }
 
+// Python's webdataset reads them so, too, and nobody misses the second one.
+TEST(Inspect, SamplesThatADotInTheirKeysMergesAreNoted) {
+  const test::Folder folder;
+  const auto noted = [&](const test::Members& members) {
+    const auto report = verify({{folder.write("s.tar", test::archive(members))}, {}, 0, 1, nullptr});
+    EXPECT_EQ(report->failures(), 0);
+    return report->problems.empty() ? "" : report->problems.front().what;
+  };
+  EXPECT_THAT(noted({{"22.txt", "x"}, {"22.cls", "1"}, {"22.5.txt", "y"}, {"22.5.cls", "2"}}),
+              HasSubstr("sample 22 (at byte 0) has each of its members again as 5.cls and so on"));
+  EXPECT_THAT(noted({{"2.05.txt", "x"}, {"2.05.cls", "1"}, {"2.06.txt", "y"}, {"2.06.cls", "2"}}),
+              HasSubstr("as 06.cls"));
+  EXPECT_EQ(noted({{"a.0.txt", "x"}, {"a.1.txt", "y"}, {"a.cls", "2"}}), "");
+  EXPECT_EQ(noted({{"a.left.txt", "x"}, {"a.left.cls", "1"}, {"a.right.txt", "y"}, {"a.right.cls", "2"}}),
+            "");
+}
+
 TEST(Inspect, VerifyFindsAllProblems) {
   const test::Folder folder;
   const std::string good =
