@@ -85,7 +85,7 @@ class WebDataset : public Dataset {
   WebDataset& classes(std::int64_t count);  // labels outside 0 … count − 1 are errors
   // The same as WebDataset spells it; "__key__" and "__url__" are a sample's key and shard, as texts. Specs:
   // l8 rgb8 rgba8 (uint8), l rgb rgba (float32 in 0…1), and those with `torch` before them, which make plain
-  // arrays [channels, height, width].
+  // arrays [channels, height, width]. Without decode(), images stay bytes; all else is decoded.
   WebDataset& decode(std::string spec);
   template <typename... Extensions>
   WebDataset& to_tuple(Extensions&&... extensions) {

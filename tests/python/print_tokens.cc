@@ -37,7 +37,7 @@ json describe(const text::Tokenizer& tokenizer, const json& line) {
           {"whole", tokenizer.decode(encoding.ids, false)}};
 }
 
-// A text: there is no such pattern.
+// A text: there is no such pattern, or it takes too many steps on this text.
 json matches(const std::string& pattern, const std::string& text) {
   const auto regex = text::Regex::compile(pattern);
   if (!regex) return regex.error().what();
@@ -47,10 +47,11 @@ json matches(const std::string& pattern, const std::string& text) {
     for (; reached < at; ++reached) characters += (static_cast<unsigned char>(text[reached]) & 0xC0) != 0x80;
     return characters;
   };
-  base::value_or_throw(regex->each(text, [&](std::size_t begin, std::size_t end) {
+  const auto done = regex->each(text, [&](std::size_t begin, std::size_t end) {
     const std::size_t first = number(begin);
     found.push_back({first, number(end)});
-  }));
+  });
+  if (!done) return done.error().what();
   return found;
 }
 

@@ -58,7 +58,16 @@ base::Result<char32_t> read_bytes(PatternReader& reader) {
   return next_code_point(bytes, at);
 }
 
-base::Result<CodePoints> read_property(PatternReader& reader, bool negated) {
+// Whether a property's name says word. Within a class Oniguruma takes it for [:word:], as it takes \w there.
+bool is_word(std::string_view name) {
+  std::string plain;
+  for (const char c : name)
+    if (c != ' ' && c != '_' && c != '-')
+      plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
+  return plain == "word";
+}
+
+base::Result<CodePoints> read_property(PatternReader& reader, bool negated, bool in_class) {
   const std::size_t end = reader.pattern.find('}', reader.at);
   if (end == std::string_view::npos) return reader.fail(Code::kInvalidArgument, "\\p{ without }");
   std::string_view name = reader.pattern.substr(reader.at, end - reader.at);
@@ -66,8 +75,12 @@ base::Result<CodePoints> read_property(PatternReader& reader, bool negated) {
     negated = !negated;
     name.remove_prefix(1);
   }
-  const auto found =
-      name.find_first_of(":=[]") == std::string_view::npos ? find_property(name) : std::nullopt;
+  std::optional<CodePoints> found;
+  if (in_class && is_word(name)) {
+    found = property("[:word:]");
+  } else if (name.find_first_of(":=[]") == std::string_view::npos) {
+    found = find_property(name);
+  }
   if (!found) return reader.fail(Code::kInvalidArgument, "Oniguruma has no property '", name, "'");
   reader.at = end + 1;
   return negated ? found->complement() : *found;
@@ -166,7 +179,7 @@ base::Result<Escaped> read_escape(PatternReader& reader, bool in_class) {
   }
   if ((letter == 'p' || letter == 'P') && reader.peek(1) == '{') {
     reader.at += 2;
-    SLUICE_TRY(CodePoints set, read_property(reader, letter == 'P'));
+    SLUICE_TRY(CodePoints set, read_property(reader, letter == 'P', in_class));
     return Escaped{std::nullopt, std::move(set)};
   }
   if (letter >= '0' && letter <= '7') return Escaped{read_digits(reader, 8, 3), {}};
