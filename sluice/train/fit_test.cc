@@ -242,7 +242,7 @@ TEST_P(Fit, ASweepAndATrainingLeaveTheOptimizerAsItWas) {
     torch::AutoGradMode grad(true);
     testing::internal::CaptureStdout();
     Trainer trainer(options_, sets());
-    if (sweeps) trainer.find_learning_rate(model_, steps, {.min = 1e-3, .max = 10, .steps = 20});
+    if (sweeps) trainer.find_learning_rate(*model_, steps, {.min = 1e-3, .max = 10, .steps = 20});
     trainer.fit(model_, steps);
     EXPECT_EQ(adam->param_groups()[0].options().get_lr(), 0.05);
     EXPECT_EQ(adam->param_groups()[1].options().get_lr(), 0.2);

@@ -378,6 +378,7 @@ TEST_F(Mlflow, AnOutageIsToldOnceWhateverItLooksLike) {
   while (server.requests() < 10) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_GT(base::value_or_throw(run->end("FINISHED", 0.1)), 0);
   const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(said, HasSubstr(" W MLflow: "));
   EXPECT_EQ(said.find(" W MLflow: "), said.rfind(" W MLflow: ")) << said;
   // The request is named once, too.
   EXPECT_EQ(said.find("/experiments/get-by-name"), said.rfind("/experiments/get-by-name")) << said;
