@@ -2,6 +2,7 @@
 and the tables of docs/versions.md.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -10,14 +11,35 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/versions.md"
 # What computes on the device and says by itself whether the values are right.
-TESTS = "^(conformance_|sluice_device|sluice_generate|sluice_metrics|sluice_replica|language_)"
+TESTS = "^(conformance_|fuzz_programs$|sluice_device|sluice_generate|sluice_metrics|sluice_replica|language_)"
 # Compiled for TPUs alone, or about the samples themselves.
 NOT_THESE = "^conformance_(ahead|samples|sees)"
 
 
-def run(build, only, environment=None):
+def build(torch, only):
+    """Builds what the tests need with the LibTorch in the folder `torch`, as users build it: optimised, without sanitizers.
+    The build's folder."""
+    version = re.search(r'PACKAGE_VERSION "([^"]+)"', (torch / "share/cmake/Torch/TorchConfigVersion.cmake").read_text())[1]
+    folder = ROOT / f"build/torch-{version}"
+    subprocess.run(["cmake", "--preset", "dev", "-B", folder, "-DCMAKE_BUILD_TYPE=Release"], cwd=ROOT,
+                   env=dict(os.environ, TORCH_DIR=str(torch)), check=True, stdout=subprocess.DEVNULL)
+    listed = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1", *selection(only)], check=True,
+                            capture_output=True, text=True)
+    words = [word for test in json.loads(listed.stdout)["tests"] for word in test.get("command", [])]
+    targets = sorted({word.removeprefix(f"{folder}/") for word in words if word.startswith(f"{folder}/")})
+    if targets:
+        jobs = subprocess.run([ROOT / "scripts/jobs"], capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run(["cmake", "--build", folder, "--parallel", jobs, "--target", *targets], cwd=ROOT, check=True)
+    return folder
+
+
+def selection(only):
+    return ["-LE", "perf|wide", "-R", only, "-E", NOT_THESE]
+
+
+def run(folder, only, environment=None):
     """The names of the tests that passed and of those that failed; None and None where no test has such a name."""
-    command = ["ctest", "--test-dir", str(build), "-j", str(os.cpu_count()), "-LE", "perf", "-R", only, "-E", NOT_THESE]
+    command = ["ctest", "--test-dir", str(folder), "-j", str(os.cpu_count()), "--output-on-failure", *selection(only)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {}))) as process:
         said = []
         for line in process.stdout:
