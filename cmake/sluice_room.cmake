@@ -104,12 +104,13 @@ set(SLUICE_TEST_ENVIRONMENT
   "UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1"
   "TSAN_OPTIONS=halt_on_error=1:ignore_noninstrumented_modules=1")
 
-# For tests of what Sluice does, not of XLA's compiler, which most of their time would go into: without its optimiser. With
-# a sanitizer, which makes each of its many allocations slow, also with its older emitters and without threads: then a
-# program compiles in a fifth of the time.
-set(SLUICE_QUICK_XLA "XLA_FLAGS=--xla_backend_optimization_level=0")
+# For tests of what Sluice does, not of XLA's compiler, which most of their time would go into: a sanitizer makes each of its
+# many allocations slow. Without its optimiser, its newer emitters and its threads a program compiles in a fifth of the time.
+# Without a sanitizer, tests see what users have.
+set(SLUICE_QUICK_XLA "XLA_FLAGS=")
 if(SLUICE_SANITIZE)
-  string(APPEND SLUICE_QUICK_XLA " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1")
+  string(APPEND SLUICE_QUICK_XLA "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
+    " --xla_cpu_parallel_codegen_split_count=1")
 endif()
 
 function(sluice_compile_options target)

@@ -10,14 +10,37 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/versions.md"
 # What computes on the device and says by itself whether the values are right.
-TESTS = "^(conformance_|sluice_device|sluice_generate|sluice_metrics|sluice_replica|language_)"
+TESTS = "^(conformance_|fuzz_programs$|sluice_device|sluice_generate|sluice_metrics|sluice_replica|language_)"
 # Compiled for TPUs alone, or about the samples themselves.
 NOT_THESE = "^conformance_(ahead|samples|sees)"
 
 
-def run(build, only, environment=None):
+def build(torch, only):
+    """Builds what the tests need with the LibTorch in the folder `torch`, without sanitizers. The build's folder."""
+    version = re.search(r'PACKAGE_VERSION "([^"]+)"', (torch / "share/cmake/Torch/TorchConfigVersion.cmake").read_text())[1]
+    folder = ROOT / f"build/torch-{version}"
+    # The least optimised build that is quick enough: what is tested are values.
+    subprocess.run(["cmake", "--preset", "dev", "-B", folder, "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1"], cwd=ROOT,
+                   env=dict(os.environ, TORCH_DIR=str(torch)), check=True, stdout=subprocess.DEVNULL)
+    # ctest lists no command for a program that is not built yet, so the files that it reads are read here.
+    targets = set()
+    for tests in folder.rglob("CTestTestfile.cmake"):
+        for name, words in re.findall(r"^add_test\(\[=*\[(.+?)\]=*\] (.*)\)$", tests.read_text(), re.MULTILINE):
+            if re.search(only, name) and not re.search(NOT_THESE, name):
+                targets |= set(re.findall(rf'"{re.escape(str(folder))}/([^"]+)"', words))
+    if targets:
+        jobs = subprocess.run([ROOT / "scripts/jobs"], capture_output=True, text=True, check=True).stdout.strip()
+        subprocess.run(["cmake", "--build", folder, "--parallel", jobs, "--target", *sorted(targets)], cwd=ROOT, check=True)
+    return folder
+
+
+def selection(only):
+    return ["-LE", "perf|wide", "-R", only, "-E", NOT_THESE]
+
+
+def run(folder, only, environment=None):
     """The names of the tests that passed and of those that failed; None and None where no test has such a name."""
-    command = ["ctest", "--test-dir", str(build), "-j", str(os.cpu_count()), "-LE", "perf", "-R", only, "-E", NOT_THESE]
+    command = ["ctest", "--test-dir", str(folder), "-j", str(os.cpu_count()), "--output-on-failure", *selection(only)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ, **(environment or {}))) as process:
         said = []
         for line in process.stdout:

@@ -243,6 +243,32 @@ TEST_F(Lengths, OtherOperationsThatHaveThem) {
   });
 }
 
+TEST_F(Lengths, ConvolutionsOfWhatWasPicked) {
+  expect_as_on_the_cpu([](const Tensor& positions) {
+    const Tensor pictures =
+        torch::arange(48 * 9, positions.options().dtype(torch::kFloat)).view({48, 1, 3, 3});
+    const Tensor weight = torch::linspace(-1, 1, 8, pictures.options()).view({2, 1, 2, 2}).requires_grad_();
+    const Tensor found = torch::conv2d(pictures.index_select(0, positions) / 100, weight);
+    found.square().sum().backward();
+    return torch::cat({found.detach().flatten(), weight.grad().flatten()});
+  });
+}
+
+// Composed operations of LibTorch make constants as long as their operands are, and compute in place in them.
+TEST_F(Lengths, ConstantsOfTheirLength) {
+  if (on_cpu()) GTEST_SKIP();
+  std::vector<int64_t> programs;
+  expect_as_on_the_cpu([&](const Tensor& positions) {
+    const Tensor scores = (positions.to(torch::kFloat) / 24 - 0.5).requires_grad_();
+    const Tensor loss = torch::binary_cross_entropy_with_logits(scores, torch::ones_like(scores));
+    loss.backward();
+    const Tensor result = torch::cat({loss.detach().reshape({1}), scores.grad()}).cpu();
+    programs.push_back(counters().programs);
+    return result;
+  });
+  EXPECT_EQ(programs.back() - programs[programs.size() / 2 + 4], 1) << "the one that finds the positions";
+}
+
 TEST_F(Lengths, AnErrorChangesNothing) {
   const torch::Device device = test_device();
   for (int64_t n = 1; n <= 20; ++n) {

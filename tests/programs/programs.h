@@ -27,6 +27,7 @@ struct TutorialProgram {
   void (*run)(torch::Device device, Curve& curve);
   double tolerance = 2e-3;    // of the losses, relative
   int64_t more_programs = 0;  // that the device may compile behind the third step
+  bool host_shapes = false;   // whether what depends on values runs on the host, where fallbacks count it
 };
 
 std::vector<TutorialProgram> image_programs();
@@ -34,6 +35,7 @@ std::vector<TutorialProgram> generative_programs();
 std::vector<TutorialProgram> sequence_programs();
 std::vector<TutorialProgram> other_programs();
 std::vector<TutorialProgram> varying_programs();
+std::vector<TutorialProgram> detection_programs();
 
 inline constexpr int kSteps = 6;
 

@@ -15,8 +15,8 @@ namespace {
 
 std::vector<TutorialProgram> all_programs() {
   std::vector<TutorialProgram> all;
-  for (const auto& some :
-       {image_programs(), generative_programs(), sequence_programs(), other_programs(), varying_programs()})
+  for (const auto& some : {image_programs(), generative_programs(), sequence_programs(), other_programs(),
+                           varying_programs(), detection_programs()})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }
@@ -40,7 +40,7 @@ TEST_P(Tutorial, HasTheCpusCurveWithoutFallbacksAndRecompiles) {
   }
   EXPECT_GT(std::abs(expected.losses().front() - expected.losses().back()), 1e-4) << "it learns nothing";
   if (on_cpu()) return;
-  EXPECT_EQ(counters().fallbacks, fallbacks) << metrics_report();
+  if (!program.host_shapes) EXPECT_EQ(counters().fallbacks, fallbacks) << metrics_report();
   EXPECT_LE(found.later_programs(), program.more_programs) << metrics_report();
 }
 

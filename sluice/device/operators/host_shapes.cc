@@ -24,6 +24,7 @@
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/recompiles.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
 
 namespace sluice::device {
@@ -81,6 +82,22 @@ bool is_known(const LazyStorage& storage) {
          (storage.state != State::kLost && storage.type->type.bytes() == storage.nbytes());
 }
 
+// What a fill or a zero that is only recorded gives: no program is needed to know it. Undefined if the value
+// is anything else. LibTorch's composed operations make constants of the lengths of their operands.
+at::Tensor constant_on_host(const LazyStorage& storage) {
+  if (storage.state != LazyStorage::State::kPending || storage.ref.leaf()) return {};
+  const Trace& trace = Trace::get();
+  const Node& node = trace.nodes[storage.ref.node];
+  const at::TensorOptions options = at::TensorOptions().dtype(storage.type->scalar_type);
+  const std::string_view row = node.instance->row->name;
+  if (row == "aten::zero" || row == "sluice::zeros") return at::zeros(storage.type->type.dims, options);
+  if (row != "aten::fill.Scalar" || node.instance->slots.size() != 1) return {};
+  const Number& value = trace.numbers[node.first_number];
+  return node.instance->slots[0].kind == ScalarClass::kI64
+             ? at::full(storage.type->type.dims, value.integer, options)
+             : at::full(storage.type->type.dims, value.real, options);
+}
+
 // The memory of storages on the host, laid out as theirs, for one call.
 class HostMemory {
  public:
@@ -102,12 +119,13 @@ class HostMemory {
     return seen;
   }
 
-  // The tensor's storage becomes what was written to its memory.
-  void store(const at::Tensor& tensor) {
+  // The tensor's storage becomes what was written to its memory. If it was only recorded, it stays with the
+  // host from now on where `stays` says so.
+  void store(const at::Tensor& tensor, bool stays) {
     LazyStorage& storage = *LazyStorage::of(tensor);
     const at::Tensor& memory = memories_.at(&storage);
     const bool was_empty = storage.state == LazyStorage::State::kEmpty;
-    const bool stays = was_empty || storage.data->with_host;
+    if (storage.state != LazyStorage::State::kPending) stays = was_empty || storage.data->with_host;
     at::Tensor value = at::empty({0}, memory.options());
     std::vector<int64_t> strides = was_empty ? std::vector<int64_t>() : storage.strides;
     if (was_empty) {
@@ -129,7 +147,8 @@ class HostMemory {
     LazyStorage& storage = *LazyStorage::of(tensor);
     if (storage.state == LazyStorage::State::kEmpty)
       return at::zeros({static_cast<int64_t>(storage.nbytes())}, at::kByte);
-    const at::Tensor host = copy_on_host(*data_of_storage(storage), "a small operand");
+    at::Tensor host = constant_on_host(storage);
+    if (!host.defined()) host = copy_on_host(*data_of_storage(storage), "a small operand");
     if (storage.strides.empty()) return host;
     return at::empty_strided(host.sizes(), storage.strides, host.options()).copy_(host);
   }
@@ -140,7 +159,9 @@ class HostMemory {
 
 // Whether the host shall run this call.
 bool is_for_host(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IValue> arguments) {
-  if (!base::starts_with(schema.name(), "aten::")) return false;
+  // Of convolutions, LibTorch has an operation for other devices alone, which no CPU can do.
+  if (!base::starts_with(schema.name(), "aten::") || base::ends_with(schema.name(), "_overrideable"))
+    return false;
   for (const c10::Argument& argument : schema.arguments())
     if (argument.is_out() || argument.name() == "generator") return false;
   for (const c10::Argument& result : schema.returns())
@@ -256,7 +277,7 @@ bool run_with_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!writes(schema.arguments()[i])) continue;
     for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
-      if (on_device(tensor)) memory.store(tensor);
+      if (on_device(tensor)) memory.store(tensor, !is_among(kPut, schema.name()));
     });
   }
   // What is put into a tensor of the device's has that tensor's shape, which is no new one.
@@ -291,7 +312,7 @@ bool copy_with_host(const at::Tensor& to, const at::Tensor& from) {
   HostMemory memory;
   const at::Tensor source = memory.view(from, false);
   memory.view(to, true).copy_(source);
-  memory.store(to);
+  memory.store(to, /*stays=*/false);
   return true;
 }
 

@@ -74,7 +74,7 @@ class Composer {
       }
       return;
     }
-    const bool blocked = last_ccc_ >= item.ccc;
+    const bool blocked = !marks_.empty() && marks_.back().ccc >= item.ccc;
     if (!blocked) {
       const UChar32 both =
           unorm2_composePair(forms, static_cast<UChar32>(starter_->code), static_cast<UChar32>(item.code));
@@ -88,7 +88,6 @@ class Composer {
       starter_ = item;
     } else {
       marks_.push_back(item);
-      last_ccc_ = item.ccc;
     }
   }
 
@@ -96,14 +95,12 @@ class Composer {
     if (starter_) out_.push_back(*starter_);
     out_.insert(out_.end(), marks_.begin(), marks_.end());
     starter_.reset();
-    last_ccc_ = -1;
     marks_.clear();
   }
 
  private:
   std::vector<Item>& out_;
   std::optional<Item> starter_;
-  int last_ccc_ = -1;  // of the last mark that stayed; -1: there is none
   std::vector<Item> marks_;
 };
 
