@@ -188,6 +188,39 @@ class Loop {
     return {b.dynamic_update_slice(around, spread, starts)};
   }
 
+  // Whether the source is a part in zeros, made in the round, at a place that moves: the gradient of a slice.
+  bool is_part_in_zeros(size_t source) const {
+    const Source& made = plan_.sources[source];
+    if (made.kind != Source::Kind::kInner || starts_[made.operation].empty()) return false;
+    const RoundOperation& pad = plan_.operations[made.operation];
+    if (!pad.op->is("stablehlo.pad")) return false;
+    const Dims interior = pad.op->attributes.list("interior_padding");
+    const bool dense = std::all_of(interior.begin(), interior.end(), [](int64_t gap) { return gap == 0; });
+    const Source& around = plan_.sources[pad.operands[1]];
+    if (!dense || around.kind != Source::Kind::kSame) return false;
+    const Operation* const zero = r_.made_by(around.values[0], "stablehlo.constant");
+    if (zero == nullptr) return false;
+    const std::string text = zero->attributes.text();
+    return text.find("dense<0.0>") != std::string::npos || text.find("dense<0>") != std::string::npos;
+  }
+
+  // A sum with such a part: only the elements of the part are added, so that N rounds over a tensor of N rows
+  // take N additions of a row. No value for another operation.
+  Value add_part(const RoundOperation& round, const Values& operands) {
+    if (!round.op->is("stablehlo.add") || round.operands[0] == round.operands[1]) return {};
+    for (const size_t i : {size_t{1}, size_t{0}}) {
+      if (!is_part_in_zeros(round.operands[i])) continue;
+      Builder& b = r_.b;
+      r_.name_as(*round.op);
+      const size_t number = plan_.sources[round.operands[i]].operation;
+      const RoundOperation& pad = plan_.operations[number];
+      const Values starts = this->starts(pad.moving, starts_[number]);
+      const Value part = value_of(pad.operands[0]), whole = operands[1 - i];
+      return b.dynamic_update_slice(whole, b.add(b.dynamic_slice(whole, starts, part.dims()), part), starts);
+    }
+    return {};
+  }
+
   // What a source is in this round.
   Value value_of(size_t number) {
     Value& value = values_[number];
@@ -238,6 +271,10 @@ class Loop {
       const Values were = operands_of(*round.op);
       for (size_t i = round.op->operands.size(); i < were.size(); ++i) seen[were[i].id()] = operands[i];
       operands.resize(round.op->operands.size());
+      if (const Value sum = add_part(round, operands)) {
+        made_.push_back({sum});
+        continue;
+      }
       made_.push_back(add(*round.op, operands, round.moving, starts_[j], seen));
     }
     Values next = state_;

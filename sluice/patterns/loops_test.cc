@@ -170,6 +170,28 @@ TEST(Loops, ValuesOfSeveralRoundsBefore) {
   EXPECT_EQ(count(text, "\"stablehlo.tanh\""), 1);
 }
 
+// The gradient of x[i]: a row in zeros, added to the sum of the rounds before.
+TEST(Loops, APartInZerosIsAddedInPlace) {
+  const auto program = [](double around) {
+    return [around](Builder& b) {
+      const Inputs in(b);
+      Value sum = in.x, state = in.state;
+      const Value zero = b.splat(around, kNumber);
+      for (int64_t i = 63; i >= 32; --i) {
+        state = b.multiply(in.rate, state);
+        sum = b.add(sum, b.pad(b.reshape(state, {1}), zero, {i}, {63 - i}));
+      }
+      return Values{sum};
+    };
+  };
+  const std::string text = rewritten(program(0));
+  EXPECT_EQ(loops_in(text), 1u);
+  EXPECT_EQ(count(text, "\"stablehlo.dynamic_slice\""), 1u);
+  EXPECT_EQ(count(text, "(tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>"), 0u);
+  // Another number around the part is added to all elements.
+  EXPECT_EQ(count(rewritten(program(1)), "(tensor<64xf32>, tensor<64xf32>) -> tensor<64xf32>"), 1u);
+}
+
 TEST(Loops, LoopsInLoops) {
   const std::string text = rewritten([](Builder& b) {
     const Inputs in(b);
