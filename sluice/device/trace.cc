@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <unordered_map>
 
 #include "sluice/base/check.h"
 #include "sluice/base/error.h"
@@ -231,21 +232,25 @@ const Instance* known_internal(const char* row, c10::ArrayRef<Operand> operands,
 }
 
 namespace {
-std::deque<std::string>& all_names() {
-  static auto* names = new std::deque<std::string>(1);
-  return *names;
+struct NameTable {
+  std::deque<std::string> names = std::deque<std::string>(1);
+  // Views of the names, which stay where they are when more are added.
+  std::unordered_map<std::string_view, uint32_t> numbers = {{names[0], 0}};
+};
+NameTable& all_names() {
+  static auto* table = new NameTable();
+  return *table;
 }
 }  // namespace
 
 uint32_t Names::add(const std::string& name) {
-  auto& names = all_names();
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (names[i] == name) return static_cast<uint32_t>(i);
-  }
-  names.push_back(name);
-  return static_cast<uint32_t>(names.size() - 1);
+  NameTable& table = all_names();
+  if (const auto known = table.numbers.find(name); known != table.numbers.end()) return known->second;
+  const auto number = static_cast<uint32_t>(table.names.size());
+  table.numbers.emplace(table.names.emplace_back(name), number);
+  return number;
 }
 
-const std::string& Names::name(uint32_t number) { return all_names()[number]; }
+const std::string& Names::name(uint32_t number) { return all_names().names[number]; }
 
 }  // namespace sluice::device

@@ -171,6 +171,18 @@ TEST(Names, OneNumberForEachName) {
   EXPECT_NE(Names::add("encoder.1.weight"), number);
   EXPECT_EQ(Names::name(number), "encoder.0.weight");
   EXPECT_EQ(Names::name(0), "");
+  EXPECT_EQ(Names::add(""), 0u);
+}
+
+TEST(Names, ManyKeepTheirNumbers) {
+  const auto name_of = [](uint32_t i) { return "layer." + std::to_string(i) + ".weight"; };
+  constexpr uint32_t kNames = 20000;
+  const uint32_t first = Names::add(name_of(0));
+  for (uint32_t i = 1; i < kNames; ++i) ASSERT_EQ(Names::add(name_of(i)), first + i);
+  for (uint32_t i = 0; i < kNames; ++i) {
+    ASSERT_EQ(Names::add(name_of(i)), first + i);
+    ASSERT_EQ(Names::name(first + i), name_of(i));
+  }
 }
 
 }  // namespace
