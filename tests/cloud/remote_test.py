@@ -238,13 +238,13 @@ class Reach(World):
                                      XDG_STATE_HOME=str(state), SLUICE_CLOUD_RETRY="0.01:0.05:0.5",
                                      STORAGE_EMULATOR_HOST=bucket.url.removeprefix("http://"))
                 wait_for("the workers", lambda: sum(path.read_text().count("begun")
-                                                    for path in state.glob("sluice/runs/*/worker-*.log")) == workers)
+                                                    for path in state.rglob("worker-*.log")) == workers)
                 bucket.stop()
                 go.touch()
                 ended, _, err = self.finish(process)
                 self.assertEqual(ended, status, err)
                 folder, = state.glob("sluice/runs/*-*")  # one run alone: it was not started again
-                self.assertIn(f"the logs are not all in gs://logs: ", err)
+                self.assertIn("the logs are not all in gs://logs: ", err)
                 self.assertIn(f"all of them are in {folder}", err)
                 for number in range(workers):
                     self.assertEqual((folder / f"worker-{number}.log").read_text(), "begun 0\nover\n")
