@@ -71,8 +71,13 @@ std::string temporary_name(const std::string& path) {
 }  // namespace
 
 tl::unexpected<Error> fail_errno(int number, std::string_view attempt, const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  const bool folder_missing =
+      number == ENOENT && attempt == "create" && !folder.empty() && !path_exists(folder);
   return fail(code_of_errno(number), "cannot ", attempt, " ", path, ": ",
-              std::generic_category().message(number), advice_for_errno(number));
+              std::generic_category().message(number),
+              folder_missing ? str(" (there is no folder ", folder, ": make it first)")
+                             : std::string(advice_for_errno(number)));
 }
 
 Result<std::string> read_to_end(const OpenFile& file, size_t expected, const std::string& path) {

@@ -33,8 +33,10 @@ int checked_output(int status) {
   const int error = last_error();
   if (!lost_before && error == 0) return status;
   if (error == EPIPE || is_closed_pipe()) return status;
-  const char* const reason = error == 0 ? "an earlier write failed; is the disk full?" : std::strerror(error);
-  std::fprintf(stderr, "sluice: cannot write standard output: %s. What was written is not complete.\n",
+  const char* const reason = error == 0 ? "an earlier write failed" : std::strerror(error);
+  std::fprintf(stderr,
+               "sluice: cannot write standard output: %s. What was written is not complete: if the disk is "
+               "full, free some space there, or write to another disk.\n",
                reason);
   return status == 0 ? 1 : status;
 }

@@ -125,6 +125,12 @@ std::string missing_value(const CLI::App& program, const std::vector<std::string
 std::string message_of(const CLI::ParseError& error) {
   const std::string text = error.what(), start = "Could not convert: ";
   const std::size_t equals = text.find(" = ");
+  const std::string least = ": At least ", received = " required but received ";
+  if (const std::size_t at = text.find(least), then = text.find(received);
+      at != std::string::npos && then != std::string::npos && then > at)
+    return base::str(text.substr(0, at), ": expected at least ",
+                     text.substr(at + least.size(), then - at - least.size()), " words, found ",
+                     text.substr(then + received.size()));
   // What is no number was refused before.
   if (!starts_with(text, start) || equals == std::string::npos) return text;
   return base::str(text.substr(start.size(), equals - start.size()),

@@ -69,10 +69,15 @@ Error replaced(const Remote& remote) {
                          remote.version, " is gone): read it again from the start"));
 }
 
+// `rclone serve s3` answers with status 200 to a request for a range, sends the range alone, and says which.
+bool has_range(const HttpResponse& head) {
+  return head.status == 206 || (head.status == 200 && head.header("content-range").has_value());
+}
+
 // What is wrong with the head of an answer to a request for bytes from `from` to `last`; "" when nothing.
 std::string wrong_head(const HttpResponse& head, const Remote& remote, std::uint64_t from,
                        std::uint64_t last) {
-  if (head.status != 206)
+  if (!has_range(head))
     return base::str("expected status 206 (a part), the server answered with ", head.status);
   const std::string range = head.header("content-range").value_or("");
   std::uint64_t first = 0, end = 0, total = 0;
@@ -99,7 +104,7 @@ class RangeTransfer {
       if (wrong_) return base::fail(Code::kDataLoss, all_.remote.name, ": ", *wrong_);
       if (slot_.filled > before) again_.progress();
       if (slot_.filled == slot_.size) break;
-      if (response && response->status == 206 && slot_.filled > before) continue;  // shorter than asked for
+      if (response && has_range(*response) && slot_.filled > before) continue;  // shorter than asked for
       SLUICE_OK(after_failure(response));
     }
     return {};
@@ -124,7 +129,8 @@ class RangeTransfer {
       if (!checked) {
         // The whole instead of a range: for If-Range, that it is another content; else that the server has no
         // ranges.
-        changed_ = head.status == 200 && base::starts_with(all_.remote.condition, "If-Range");
+        changed_ =
+            head.status == 200 && !has_range(head) && base::starts_with(all_.remote.condition, "If-Range");
         const std::string what = wrong_head(head, all_.remote, from, last);
         if (!changed_ && !what.empty()) wrong_ = what;
         checked = true;

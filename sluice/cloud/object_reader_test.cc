@@ -199,6 +199,19 @@ TEST_F(ObjectReaderTest, ASlowRangeIsAskedForAgain) {
   }
 }
 
+// As `rclone serve s3` does: the status of a whole object, and the range that was asked for.
+TEST_F(ObjectReaderTest, ARangeWithTheStatusOfAWhole) {
+  const std::string bytes = test::random_bytes(2'500);
+  bucket_.put("x", bytes);
+  set_fault([&](const Request& request) -> std::optional<Reply> {
+    if (request.header("range") != "bytes=1000-1999") return std::nullopt;
+    return Reply{200, {"Content-Range: bytes 1000-1999/2500"}, bytes.substr(1000, 1000)};
+  });
+  const auto found = read();
+  ASSERT_TRUE(found) << found.error().what();
+  EXPECT_TRUE(*found == bytes);
+}
+
 // Answers that do not fit the question are errors at once.
 TEST_F(ObjectReaderTest, WrongAnswers) {
   const std::string bytes = test::random_bytes(2'500);
@@ -212,6 +225,7 @@ TEST_F(ObjectReaderTest, WrongAnswers) {
   const std::string part = bytes.substr(1000, 1000);
   EXPECT_NE(with({200, {}, bytes}).find("expected status 206"), std::string::npos);
   EXPECT_NE(with({206, {}, part}).find("expected Content-Range: bytes 1000-1999/2500"), std::string::npos);
+  EXPECT_NE(with({200, {"Content-Range: bytes 0-999/2500"}, part}).find("asked for"), std::string::npos);
   EXPECT_NE(with({206, {"Content-Range: bytes 999-1998/2500"}, part})
                 .find("the server sends 'bytes 999-1998/2500'"),
             std::string::npos);

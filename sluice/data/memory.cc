@@ -17,7 +17,7 @@ struct Claims {
   std::mutex mutex;
   std::condition_variable less;
   std::uint64_t bytes = 0;
-  const SampleMemory* beyond = nullptr;  // the sample that may go beyond the limit
+  const SampleMemory* beyond = nullptr;  // the sample that may take what is left for one
 };
 
 Claims& claims() {
@@ -67,7 +67,9 @@ base::Status claim_memory(std::uint64_t bytes, const char* what) {
       std::max(sample->claimed_ - sample->reserved_, std::min(limits.process / kReservations, kReservation));
   Claims& all = claims();
   std::unique_lock lock(all.mutex);
-  const auto fits = [&] { return all.bytes + more <= limits.process; };
+  // The rest is for the one sample that may go on when the others are waiting for each other.
+  const std::uint64_t shared = limits.process - std::min(limits.sample, limits.process / 2);
+  const auto fits = [&] { return all.bytes + more <= shared; };
   all.less.wait(lock, [&] { return fits() || all.beyond == nullptr || all.beyond == sample; });
   if (!fits()) all.beyond = sample;
   all.bytes += more;

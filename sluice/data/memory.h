@@ -23,8 +23,8 @@ struct MemoryLimits {
 MemoryLimits& memory_limits();
 
 // While it lives, what this thread claims counts for one sample. A claim beyond memory_limits().sample is
-// refused, whatever other threads do; one beyond memory_limits().process waits for theirs (but one sample may
-// always go on).
+// refused, whatever other threads do. One for which memory_limits().process has no room waits for theirs. One
+// sample may always go on: room for it, at most half of the process's, is left by the others.
 class SampleMemory {
  public:
   SampleMemory();

@@ -114,7 +114,7 @@ class HostTransfer {
       is_here_ = true;
       there_ = total_;
     } else if (answer_.word == "failed") {
-      give_up(answer_.rest);
+      give_up(answer_.rest + advice_for_full_disk(answer_.rest, "that folder of the host"));
     } else if (answer_.word == "damaged") {
       look_at_damage();
     } else {

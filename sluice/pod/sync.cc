@@ -48,7 +48,8 @@ base::Status pack(const Job& job, const std::string& archive, Signals& signals) 
   }
   // 1: a file changed while it was read.
   if (const int status = tar.wait().code(); status > 1)
-    return base::fail(Code::kUnavailable, "cannot pack ", job.sync, ": ", base::trim(messages));
+    return base::fail(Code::kUnavailable, "cannot pack ", job.sync, " into ", archive, ": ",
+                      base::trim(messages), advice_for_full_disk(messages, archive));
   return {};
 }
 
@@ -76,9 +77,12 @@ std::string failures_of(const Job& job, std::deque<Transfer>& transfers) {
     const int status = transfer.upload->status();
     if (status == 0) continue;
     const std::string& messages = transfer.upload->messages();
+    const std::string place =
+        base::str(job.folder.empty() ? "the home folder" : job.folder, " of that host (--chdir)");
     failures.push_back(is_ssh_failure(status)
                            ? explain_ssh(job, *transfer.worker, messages)
-                           : base::str(transfer.worker->address, ": tar: ", in_quotes(messages)));
+                           : base::str(transfer.worker->address, ": tar: ", in_quotes(messages),
+                                       advice_for_full_disk(messages, place)));
   }
   return base::join(failures, "\n  ");
 }

@@ -111,4 +111,11 @@ std::optional<std::string> Upload::take_line() {
   return output_.substr(from, end - from);
 }
 
+std::string advice_for_full_disk(const std::string& said, const std::string& place) {
+  const bool quota = said.find("Disk quota exceeded") != std::string::npos;
+  if (!quota && said.find("No space left on device") == std::string::npos) return "";
+  return base::str(". ", quota ? "The disk quota is used up" : "The disk is full", " in ", place,
+                   ": free some space there, or choose a folder on another disk");
+}
+
 }  // namespace sluice::pod

@@ -54,4 +54,8 @@ class Upload {
   std::string messages_;
 };
 
+// What to do where tools have said that a disk is full ("tar: x: Cannot write: No space left on device");
+// empty where they said something else. `place`: the folder that they wrote to, and where that is.
+std::string advice_for_full_disk(const std::string& said, const std::string& place);
+
 }  // namespace sluice::pod

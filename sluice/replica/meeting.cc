@@ -21,6 +21,10 @@ namespace meeting_detail {
 constexpr const char* kKey = "meeting";  // its value names the latest one
 // So long a store with another key may be one that is about to end.
 constexpr double kOtherKeySeconds = 15;
+// A name may get its address while its pod begins, and its absence may be remembered for 30 s. Who waits is
+// told sooner.
+constexpr double kNamelessSeconds = 45;
+constexpr double kTellNameless = 2;
 
 struct Server {
   std::unique_ptr<StoreServer> store;
@@ -74,7 +78,7 @@ base::Result<Meeting> begin(const Placement& placement, const std::string& host,
 // The latest meeting of the store there; no name as long as there is none.
 base::Result<Meeting> look(const std::string& host, uint16_t port, const std::string& key,
                            const Patience& patience, const std::string& before) {
-  SLUICE_TRY(const auto endpoints, resolve(host, port));
+  SLUICE_TRY(const auto endpoints, resolve(host, port));  // alone fails with kNotFound
   SLUICE_TRY(auto connection, StoreConnection::open(endpoints, key, patience));
   while (true) {
     SLUICE_TRY(const auto answer, connection.ask({StoreOrder::kGet, {kKey}}, patience));
@@ -91,7 +95,8 @@ base::Result<Meeting> come_to(const Placement& placement, const std::string& hos
     std::scoped_lock lock(state().mutex);
     return state().been_to[address];
   }();
-  double other_key_since = 0;
+  double other_key_since = 0, nameless_since = 0;
+  bool has_told = false;
   while (true) {
     auto found = look(host, port, key, patience, before);
     if (found) {
@@ -107,6 +112,15 @@ base::Result<Meeting> come_to(const Placement& placement, const std::string& hos
       other_key_since = now;
     else if (now - other_key_since > kOtherKeySeconds)
       return found;
+    if (found.error().code() != Code::kNotFound)
+      nameless_since = 0;
+    else if (nameless_since == 0)
+      nameless_since = now;
+    else if (now - nameless_since > kNamelessSeconds)
+      return found;
+    if (nameless_since > 0 && now - nameless_since > kTellNameless && !std::exchange(has_told, true))
+      base::warn("process ", placement.process_id, " waits for process 0: ", found.error().what(), "; ",
+                 kHowToName);
     if (!patience()) return found;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

@@ -163,6 +163,10 @@ Error Processes::not_met(const Error& why, uint16_t port) const {
             base::str("process ", index(), " may not join: what listens at ", placement_.coordinator, " (",
                       placement_.source, ") has not this run's key. Is it another run's process? ",
                       "SLUICE_RUN_KEY must be the same for all processes, or set for none")};
+  if (why.code() == Code::kNotFound)
+    return {Code::kUnavailable,
+            base::str("process ", index(), " cannot find process 0 at ", placement_.coordinator, " (",
+                      placement_.source, "): ", why.what(), "; ", kHowToName)};
   return {Code::kUnavailable,
           base::str("process ", index(), " cannot reach process 0 at ", placement_.coordinator, " within ",
                     timeouts_.join.count(), " s (", placement_.source, "; ", why.what(),

@@ -182,6 +182,25 @@ TEST(Processes, ALeaderThatDoesNotComeIsAnError) {
   EXPECT_TRUE(other.passed()) << other.output();
 }
 
+SLUICE_PART(NoName) {
+  const auto joined = Processes::join(my_placement(), {.join = seconds(3), .wait = seconds(3)});
+  ASSERT_FALSE(joined);
+  EXPECT_THAT(
+      joined.error().what(),
+      AllOf(HasSubstr("process 1 cannot find process 0 at no-such-host.invalid:8476 (a test): the name "
+                      "no-such-host.invalid has no address"),
+            HasSubstr("give the coordinator by an address that all hosts reach")));
+}
+
+// Whoever waits is told of it before the end.
+TEST(Processes, ACoordinatorWhoseNameHasNoAddressIsNamed) {
+  testing::Member other("NoName", {1, 2, "no-such-host.invalid:8476", "a test"});
+  ASSERT_TRUE(testing::wait_until([&] { return other.ended(); }));
+  EXPECT_TRUE(other.passed()) << other.output();
+  EXPECT_THAT(other.output(),
+              HasSubstr("process 1 waits for process 0: the name no-such-host.invalid has no"));
+}
+
 SLUICE_PART(WrongCount) {
   Placement mine = my_placement();
   if (mine.process_id == 1) mine.processes = 3;

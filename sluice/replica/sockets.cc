@@ -159,7 +159,7 @@ base::Result<std::vector<Endpoint>> resolve(const std::string& host, uint16_t po
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = AI_NUMERICSERV;
   if (const int code = ::getaddrinfo(name.c_str(), std::to_string(port).c_str(), &hints, &raw); code != 0)
-    return base::fail(Code::kUnavailable, "the name ", name, " has no address: ", ::gai_strerror(code));
+    return base::fail(Code::kNotFound, "the name ", name, " has no address: ", ::gai_strerror(code));
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> list(raw, ::freeaddrinfo);
   std::vector<Endpoint> found;
   for (const addrinfo* each = list.get(); each != nullptr; each = each->ai_next) {

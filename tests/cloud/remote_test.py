@@ -227,6 +227,28 @@ class Reach(World):
                                  capture_output=True, text=True, check=True)
         self.assertEqual(request.stdout, "".join(f"line {i + 1}\n" for i in range(400)))
 
+    def test_a_bucket_goes_away_in_the_middle_of_a_run(self):
+        for command, workers, status in ((("run", "--processes", 1), 1, 0), (("run", "--processes", 1), 1, 9),
+                                         (("keep", "v4", "--poll", "0.3", "--", "run"), 4, 0)):
+            with self.subTest(command, status=status), GoogleFake({"projects": ["p"]}) as bucket:
+                bucket.google("POST", "/storage/v1/b?project=p", {"name": "logs", "location": "US-CENTRAL2"})
+                state, go = self.work / f"state-{command[0]}-{status}", self.work / f"go-{command[0]}-{status}"
+                process = self.start(*command, "--log-bucket", "gs://logs", "--", "sh", "-c",
+                                     f"echo begun $SLUICE_RESTART; until [ -e {go} ]; do sleep 0.05; done; echo over; exit {status}",
+                                     XDG_STATE_HOME=str(state), SLUICE_CLOUD_RETRY="0.01:0.05:0.5",
+                                     STORAGE_EMULATOR_HOST=bucket.url.removeprefix("http://"))
+                wait_for("the workers", lambda: sum(path.read_text().count("begun")
+                                                    for path in state.rglob("worker-*.log")) == workers)
+                bucket.stop()
+                go.touch()
+                ended, _, err = self.finish(process)
+                self.assertEqual(ended, status, err)
+                folder, = state.glob("sluice/runs/*-*")  # one run alone: it was not started again
+                self.assertIn("the logs are not all in gs://logs: ", err)
+                self.assertIn(f"all of them are in {folder}", err)
+                for number in range(workers):
+                    self.assertEqual((folder / f"worker-{number}.log").read_text(), "begun 0\nover\n")
+
     def test_ps_and_kill(self):
         process = self.start("tpu", "run", "v4", "--worker", "1,2", "--", "sh", "-c",
                              "mkdir -p dev; : >dev/accel0; exec 5>dev/accel0; echo holding; exec sleep 1000")

@@ -102,6 +102,16 @@ class Disks(TroubleTest):
         self.assertIn("on this host (is its disk full?)", err)
         self.assert_nothing_left()
 
+    def test_of_a_host_that_gets_a_folder(self):
+        folder = self.work / "to-copy"
+        folder.mkdir()
+        (folder / "large").write_bytes(os.urandom(1_000_000))
+        status, _, err = self.finish(self.on_small_disk(self.hosts / "a", "400k", "--hosts", "a", "--sync", folder,
+                                                        "--chdir", "there", "--", "true"))
+        self.assertEqual(status, 1, err)
+        self.assertRegex(err, r"a: tar: .*\. The disk is full in there of that host \(--chdir\): free some space there")
+        self.assert_nothing_left()
+
     def test_of_this_machine(self):
         for after, expected in (("", 3), ("; rm $XDG_STATE_HOME/fill", 4)):
             status, _, err = self.finish(self.on_small_disk(self.state, "700k", "--processes", 1, *sh(

@@ -184,10 +184,17 @@ class Cat {
   }
   base::Status finish() const {
     if (shown_ == 0)
-      return base::fail(Code::kNotFound, !filters_.empty() ? "no such sample: --where holds for fewer"
-                                         : options_.keys.empty()
-                                             ? "no such sample: there are fewer than --skip says"
-                                             : "no sample with this key");
+      return base::fail(
+          Code::kNotFound,
+          options_.skip > 0 ? base::str("no sample is left after --skip ", options_.skip, ": expected less")
+          : !options_.keys.empty()
+              ? base::str("no sample of these shards has the key '", options_.keys.front(),
+                          "': 'sluice data ls --keys' lists the keys")
+          : !filters_.empty()
+              ? std::string(
+                    "--where holds for no sample of these shards: without it, 'sluice data cat' shows "
+                    "what members they have")
+              : std::string("these shards have no samples"));
     if (options_.sheet.empty()) return {};
     if (tiles_.empty()) return base::fail(Code::kNotFound, "no images in ", counted(shown_, "sample"));
     SLUICE_TRY(const std::string png,

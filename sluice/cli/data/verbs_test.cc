@@ -73,6 +73,37 @@ TEST_F(DataVerbs, MistakesAreAnsweredInWords) {
   EXPECT_THAT(sluice_program({"data", "zzzzzz"}).err, HasSubstr("unknown verb \"zzzzzz\". Known: "));
 }
 
+TEST_F(DataVerbs, MistakesSayWhatIsExpected) {
+  write_images();
+  folder_.write("x.tar", "hello");
+  folder_.write("x.npy", "hello");
+  folder_.write("x.ppm", std::string("P6 1 1 255\n\0\1\2", 14));
+  folder_.write("changes/none.cls", "1");
+  const std::string in = folder_.path("in"), out = folder_.path("out"), none = folder_.path("none");
+  const std::string good = out + "/train-0000.tar";
+  ASSERT_EQ(sluice_program({"data", "pack", in, out}).status, 0);
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {{"cp", good, "gs://"}, "'gs://' is no object: expected gs://BUCKET/NAME"},
+      {{"cp", good, "ftp://host/x"}, "cannot copy to 'ftp://host/x': expected a path, gs://…"},
+      {{"cp", good, none + "/x.tar"}, "there is no folder " + none + ": make it first"},
+      {{"cp", good}, "SOURCE TARGET: expected at least 2 words, found 1"},
+      {{"cat", good, "--key", "k"}, "has the key 'k': 'sluice data ls --keys' lists the keys"},
+      {{"cat", good, "--where", "cls = 77"}, "--where holds for no sample of these shards"},
+      {{"pack", folder_.path("x.ppm"), none}, "expected a folder of classes, or a list"},
+      {{"append", none, in}, "there is no folder " + none + ": expected the folder of a set"},
+      {{"update", good, none}, "expected a folder of files named KEY.EXTENSION"},
+      {{"update", good, folder_.path("changes")}, "no sample has the key 'none'"},
+      {{"index", folder_.path("x.tar")}, "not a tar archive, or cut off inside the header at byte 0"},
+      {{"idx", good, good, none}, "expected a file such as train-images-idx3-ubyte"}};
+  for (const auto& [words, expected] : cases) {
+    std::vector<std::string> line = {"data"};
+    line.insert(line.end(), words.begin(), words.end());
+    const auto said = sluice_program(line);
+    EXPECT_NE(said.status, 0);
+    EXPECT_THAT(said.err, HasSubstr(expected)) << words[0];
+  }
+}
+
 TEST_F(DataVerbs, NamesMayBeAnyBytes) {
   const std::string shard = folder_.write("caf\xe9-0.tar", data::test::archive({{"a\xff.txt", "x"}}));
   const auto indexed = sluice_program({"data", "index", shard, "--json"});
@@ -190,8 +221,9 @@ TEST_F(DataVerbs, CatIndexAndStats) {
   ASSERT_TRUE(pixels);
   EXPECT_EQ(pixels->width, 4 * 118 + 6);
   EXPECT_THAT(sluice_program({"data", "cat", shards, "--key", "none"}).err,
-              HasSubstr("no sample with this key"));
-  EXPECT_THAT(sluice_program({"data", "cat", shards, "--skip", "6"}).err, HasSubstr("no such sample"));
+              HasSubstr("no sample of these shards has the key 'none'"));
+  EXPECT_THAT(sluice_program({"data", "cat", shards, "--skip", "6"}).err,
+              HasSubstr("no sample is left after --skip 6"));
   EXPECT_EQ(sluice_program({"data", "cat", shards, "--sheet", "x", "--part", "png"}).status, 2);
   EXPECT_THAT(sluice_program({"data", "cat", shards, "--sheet", folder_.path("s.jpg")}).err,
               HasSubstr("expected a name that ends in .png, found"));

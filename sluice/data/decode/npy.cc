@@ -63,7 +63,8 @@ std::optional<std::vector<std::int64_t>> parse_shape(std::string_view text) {
 
 base::Result<Array> parse_npy(std::string_view bytes) {
   if (bytes.size() < 10 || !base::starts_with(bytes, "\x93NUMPY"))
-    return npy_error("it does not begin as one");
+    return npy_error(base::str("it has ", bytes.size(),
+                               " bytes and does not begin with \\x93NUMPY, as what numpy.save writes"));
   const int version = static_cast<unsigned char>(bytes[6]);
   if (version < 1 || version > 3)
     return npy_error(base::str("format version ", version, ": expected 1, 2 or 3"));

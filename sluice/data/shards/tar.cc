@@ -233,8 +233,8 @@ base::Result<bool> TarReader::read_header(Header& header) {
                   ": expected another member or the end marker (two blocks of ",
                   "zeros), found the end of the file");
   if (got < kTarBlock)
-    return broken("cut off inside the header at byte ", header.offset, after(),
-                  ": expected 512 bytes, found ", got);
+    return broken(header.offset == 0 ? "not a tar archive, or " : "", "cut off inside the header at byte ",
+                  header.offset, after(), ": expected 512 bytes, found ", got);
   if (header.block[0] == 0 && all_zero(header.block, kTarBlock)) {
     SLUICE_OK(check_end());
     return false;

@@ -39,9 +39,15 @@ bool is_folder(const CopyOptions& options) {
 
 base::Result<std::vector<Job>> plan(const CopyOptions& options) {
   if (options.from.empty()) return base::fail(Code::kInvalidArgument, "nothing to copy");
-  if (is_pipe(options.to) || (is_on_network(options.to) && !cloud::is_object_url(options.to)))
+  const bool object = cloud::is_object_url(options.to);
+  const bool scheme = options.to.find("://") != std::string::npos;
+  if (is_pipe(options.to) || (!object && (scheme || is_on_network(options.to))))
     return base::fail(Code::kInvalidArgument, "cannot copy to '", options.to,
                       "': expected a path, gs://…, s3://… or az://…");
+  // Else the name of the first file would become that of a bucket.
+  if (object) {
+    SLUICE_TRY([[maybe_unused]] const auto target, cloud::parse_object_url(options.to));
+  }
   const bool folder = is_folder(options);
   std::vector<Job> jobs;
   std::set<std::string> targets;

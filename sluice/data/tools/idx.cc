@@ -31,7 +31,8 @@ base::Result<Array> read_idx(const std::string& path) {
 
 base::Result<Array> parse_idx(std::string_view bytes) {
   const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(bytes[at]); };
-  if (bytes.size() < 4 || byte(0) != 0 || byte(1) != 0) return idx_error("it does not begin with two zeros");
+  if (bytes.size() < 4 || byte(0) != 0 || byte(1) != 0)
+    return idx_error("it does not begin with two zeros: expected a file such as train-images-idx3-ubyte");
   if (byte(2) != 8)
     return idx_error(base::str("element type ", int{byte(2)}, ": expected 8, unsigned bytes"));
   const std::size_t extents = byte(3), start = 4 + 4 * extents;

@@ -13,6 +13,7 @@
 #include "sluice/base/printable.h"
 #include "sluice/base/random.h"
 #include "sluice/data/decode/decode.h"
+#include "sluice/data/shards/remote_source.h"
 #include "sluice/data/tools/table.h"
 
 namespace sluice::data {
@@ -217,6 +218,9 @@ base::Status number_as_before(const PackOptions& options, std::vector<ImageFile>
                               PackReport& report) {
   const std::string path = base::join_path(options.shards.folder, "classes.txt");
   SLUICE_TRY(const auto text, read_text(path));
+  if (!text && !is_on_network(options.shards.folder) && !base::is_directory(options.shards.folder))
+    return base::fail(Code::kNotFound, "there is no folder ", options.shards.folder,
+                      ": expected the folder of a set; 'sluice data pack' makes one");
   if (!text)
     return base::fail(Code::kNotFound, path, " is missing: the set's classes have no names, so that '",
                       report.classes.front(),

@@ -25,6 +25,12 @@ base::Result<ListedFile> parse_plain(std::string_view line, const std::string& n
   file.line = number;
   file.path = base::trim(line.substr(0, cut));
   if (cut != std::string_view::npos) file.class_name = base::trim(line.substr(cut + 1));
+  const auto is_control = [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r';
+  };
+  if (std::any_of(line.begin(), line.end(), is_control))
+    return base::fail(Code::kInvalidArgument, name, ", line ", number, ": it holds bytes that are no text: ",
+                      "expected a folder of classes, or a list with an image and its class in each line");
   if (file.path.empty() || file.class_name.empty())
     return line_error(name, number,
                       "expected an image and its class, separated by a tab, a comma or a space; found '",

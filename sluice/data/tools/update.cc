@@ -63,7 +63,9 @@ base::Result<Changes> changes_in(const UpdateOptions& options) {
   if (!hidden.empty())
     base::warn("passed over ", base::counted(static_cast<std::int64_t>(hidden.size()), "name"),
                " that begin with a dot, the first being ", hidden.front());
-  if (failed) return base::fail(Code::kNotFound, "cannot list ", options.folder, ": ", failed.message());
+  if (failed)
+    return base::fail(Code::kNotFound, "cannot list ", options.folder, ": ", failed.message(),
+                      ": expected a folder of files named KEY.EXTENSION");
   if (changes.empty())
     return base::fail(Code::kInvalidArgument, options.folder,
                       " has no files: expected some named KEY.EXTENSION");
