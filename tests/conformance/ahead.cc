@@ -2,7 +2,7 @@
 // theirs take.
 //
 // Usage: sluice_conformance_ahead --worker PROGRAM [--slice v3-8]… [--file reduce]… [--filter softmax]
-// One sample of each operation, one program for the one slice and the next for the other; with
+// One sample of each row, one program for the one slice and the next for the other; with
 // SLUICE_TEST_AHEAD=all all samples, in bf16 too, for each slice (a quarter of an hour of one core).
 // Status 77 when the compiler of a slice (libtpu; for h100 and other GPUs XLA's CUDA plugin) is not
 // installed.
@@ -102,7 +102,8 @@ std::vector<Case> cases_of(const std::vector<Sample>& samples, const Options& op
     if (!options.files.empty() &&
         std::find(options.files.begin(), options.files.end(), sample.file) == options.files.end())
       continue;
-    if (!options.all && !seen.insert(sample.op).second) continue;
+    // What LibTorch decomposes is made of rows that have samples of their own.
+    if (!options.all && (sample.norow || !seen.insert(sample.op).second)) continue;
     const auto& types = sample.dtypes;
     const bool in_bf16 = has_floats(sample) && sample.dtypes[0] != "bf16" &&
                          std::find(types.begin(), types.end(), "bf16") != types.end();

@@ -245,10 +245,10 @@ TEST_F(Lengths, OtherOperationsThatHaveThem) {
 
 TEST_F(Lengths, ConvolutionsOfWhatWasPicked) {
   expect_as_on_the_cpu([](const Tensor& positions) {
-    const Tensor pictures =
+    const Tensor patches =
         torch::arange(48 * 9, positions.options().dtype(torch::kFloat)).view({48, 1, 3, 3});
-    const Tensor weight = torch::linspace(-1, 1, 8, pictures.options()).view({2, 1, 2, 2}).requires_grad_();
-    const Tensor found = torch::conv2d(pictures.index_select(0, positions) / 100, weight);
+    const Tensor weight = torch::linspace(-1, 1, 8, patches.options()).view({2, 1, 2, 2}).requires_grad_();
+    const Tensor found = torch::conv2d(patches.index_select(0, positions) / 100, weight);
     found.square().sum().backward();
     return torch::cat({found.detach().flatten(), weight.grad().flatten()});
   });

@@ -115,7 +115,7 @@ def use(run, bucket, work):
     state = {"XDG_STATE_HOME": str(work / "state")}
     run("run", "--processes", 1, "--log-bucket", f"{bucket}/logs", "--", "sh", "-c", "echo one; echo two", **state)
     name = next((work / "state").rglob("merged.log")).parent.name
-    run("data", "cp", f"{bucket}/logs/{name}/worker-0.log", work / "log")
+    run("data", "cp", f"{bucket}/logs/{name}/" + "worker-0.log", work / "log")
     check((work / "log").exists() and (work / "log").read_text() == "one\ntwo\n", "the log in the bucket")
 
 
