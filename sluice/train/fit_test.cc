@@ -249,7 +249,9 @@ TEST_P(Fit, ASweepAndATrainingLeaveTheOptimizerAsItWas) {
     const torch::Tensor once = model_->weight.detach().cpu().clone();
     if (twice) trainer.fit(model_, steps);
     testing::internal::GetCapturedStdout();
-    if (twice) EXPECT_FALSE(at::equal(model_->weight.cpu(), once));
+    if (twice) {
+      EXPECT_FALSE(at::equal(model_->weight.cpu(), once));
+    }
     return once;
   };
   const torch::Tensor plain = trained(false, false);

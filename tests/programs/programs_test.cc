@@ -40,7 +40,9 @@ TEST_P(Tutorial, HasTheCpusCurveWithoutFallbacksAndRecompiles) {
   }
   EXPECT_GT(std::abs(expected.losses().front() - expected.losses().back()), 1e-4) << "it learns nothing";
   if (on_cpu()) return;
-  if (!program.host_shapes) EXPECT_EQ(counters().fallbacks, fallbacks) << metrics_report();
+  if (!program.host_shapes) {
+    EXPECT_EQ(counters().fallbacks, fallbacks) << metrics_report();
+  }
   EXPECT_LE(found.later_programs(), program.more_programs) << metrics_report();
 }
 
