@@ -352,8 +352,9 @@ TEST_F(ObjectReaderTest, ManyReadersAtOnce) {
     });
   for (auto& thread : threads) thread.join();
   EXPECT_EQ(good, 8);
-  EXPECT_LE(server_.connections(),
-            33);  // one for each thread of the pool, and the one that asked for the facts
+  // Of 120 ranges: one connection for each thread of the pool, the one that asked for the facts, and on a
+  // slow machine those of ranges that were asked for again.
+  EXPECT_LE(server_.connections(), 60);
 }
 
 // Plain files on web servers.

@@ -79,7 +79,7 @@ TEST_F(AppendTest, ShardsKeysAndClassesGoOn) {
 
 TEST_F(AppendTest, WhatThereIsNothingToAddTo) {
   images("in/b", 1, 10);
-  EXPECT_THAT(run("in", true).error().what(), HasSubstr("classes.txt is missing"));
+  EXPECT_THAT(run("in", true).error().what(), HasSubstr("there is no folder"));
   const std::string list = folder_.write("list.txt", "in/b/0.png 1\n");
   EXPECT_THAT(run("list.txt", true).error().what(), HasSubstr("has no shards named train-0000.tar …"));
   ASSERT_TRUE(run("list.txt", false));
