@@ -37,7 +37,7 @@ class FilterTest : public DatasetTest {
     for (const std::string& url : WebDataset(urls).urls()) ASSERT_TRUE(write_index(url, *index_shard(url)));
   }
   Keys taken(const std::string& condition) {
-    return keys(all(*WebDataset(folder_.path("c.tar")).to_tuple("cls").where(condition).batch(4).open()));
+    return keys(all(*WebDataset(folder_.path("c.tar")).to_tuple("__key__").where(condition).batch(4).open()));
   }
 };
 
