@@ -82,8 +82,8 @@ bool is_known(const LazyStorage& storage) {
          (storage.state != State::kLost && storage.type->type.bytes() == storage.nbytes());
 }
 
-// What a fill or a zero that is only recorded gives: no program is needed to know it. Undefined if the value
-// is anything else. LibTorch's composed operations make constants of the lengths of their operands.
+// The value of a fill or a zero that is still only recorded, without a program. Undefined for all other
+// values. LibTorch's composed operations make constants that are as long as their operands.
 at::Tensor constant_on_host(const LazyStorage& storage) {
   if (storage.state != LazyStorage::State::kPending || storage.ref.leaf()) return {};
   const Trace& trace = Trace::get();
@@ -159,7 +159,7 @@ class HostMemory {
 
 // Whether the host shall run this call.
 bool is_for_host(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IValue> arguments) {
-  // Of convolutions, LibTorch has an operation for other devices alone, which no CPU can do.
+  // LibTorch's convolutions for devices of others have no kernel for the CPU.
   if (!base::starts_with(schema.name(), "aten::") || base::ends_with(schema.name(), "_overrideable"))
     return false;
   for (const c10::Argument& argument : schema.arguments())
