@@ -322,15 +322,14 @@ void add_step_flags(CLI::App& app, StepFlags& flags) {
       ->check(kZeroOrMore);
   app.add_option("--threads", flags.threads, "LibTorch's threads; 0: its default");
   app.add_flag("--eager,!--no-eager", flags.eager,
-               "LibTorch eager on the CPU beside it, in each memory format");
+               "Also time LibTorch eager on the CPU, in each memory format");
   app.add_flag("--captured", flags.captured,
                "Also time the step as a captured one (sluice::capture), after the rounds");
   app.add_option("--against", flags.against,
-                 "A StableHLO file (bench/jax_step.py writes them) to run beside it with the same plugin");
+                 "Also time this StableHLO file with the same plugin (bench/jax_step.py writes such files)");
   app.add_option("--beside", flags.beside,
-                 "A command that runs the same step (bench/torch_step.py), timed in turns with ours; may "
-                 "be given again; "
-                 "sluice/cli/other_side.h says how it is spoken to");
+                 "Also time this command, which runs the same step (bench/torch_step.py), in turns with "
+                 "ours; repeatable; sluice/cli/other_side.h has the protocol");
   app.add_flag("--keep-going", flags.keep_going,
                "Leave out a command of --beside that fails; its error is in the JSON");
   app.add_option(
@@ -338,9 +337,9 @@ void add_step_flags(CLI::App& app, StepFlags& flags) {
          "Begin no further round when the whole bench has taken this many seconds (0: run all rounds)")
       ->check(kZeroOrMore);
   add_flags(app, {{"Options", "--precision", choice("--precision", flags.precision), "",
-                   "Of the forward pass (autocast)"},
+                   "Compute the forward pass in this type (autocast)"},
                   {"Options", "--cpu-kernels", OnOffValue{&flags.cpu_kernels}, "",
-                   "off: XLA's CPU plugin compiles every operation itself, without calling oneDNN"}});
+                   "off: let XLA's CPU plugin compile every operation itself, without oneDNN"}});
   app.add_option("--plugin", flags.plugin, kPluginHelp);
 }
 

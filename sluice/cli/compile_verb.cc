@@ -149,8 +149,8 @@ void add_common_flags(CLI::App& app, Flags& flags, const char* slices) {
   app.add_option("--image-size", flags.recipe.image_size,
                  "Side of the images in pixels; 0: 224 for ResNets, 32 for models of small images");
   app.add_option("--length", flags.recipe.length, "Tokens in a row, of language models")->check(kAboveZero);
-  add_flags(app,
-            {{"Options", "--precision", choice("--precision", flags.precision), "", "Of the forward pass"}});
+  add_flags(app, {{"Options", "--precision", choice("--precision", flags.precision), "",
+                   "Compute the forward pass in this type"}});
   app.add_flag(
       "--recompute", flags.recipe.recompute,
       "Compute the layers of a transformer again in the backward pass instead of keeping their values");
@@ -230,25 +230,24 @@ Verb estimate_verb(std::vector<std::string> command) {
   auto flags = std::make_shared<Flags>();
   flags->options.max_batch = true;
   flags->command = std::move(command);
-  return {
-      .name = "estimate",
-      .help = "What fits on TPU slices, how quick a step can be at most, and what it costs",
-      .footer =
-          "\nInstead of a model: sluice estimate --slices v3-32 -- PROGRAM ARGUMENTS… records the second "
-          "step "
-          "of a program of your own; SLUICE_ESTIMATE=v3-32 PROGRAM ARGUMENTS… does the same. Nothing runs.",
-      .add_flags =
-          [flags](CLI::App& app) {
-            add_common_flags(app, *flags, "--slices");
-            app.add_flag("--max-batch,!--no-max-batch", flags->options.max_batch,
-                         "Find the largest batch that fits");
-            app.add_option("--samples", flags->samples, "Samples of an epoch (ImageNet's)")
-                ->check(kAboveZero);
-            app.add_option("--prices", flags->prices,
-                           "A TOML file of prices instead of the list: docs/compile.md")
-                ->check(CLI::ExistingFile);
-          },
-      .run = [flags] { return estimate(*flags); }};
+  return {.name = "estimate",
+          .help = "Estimate what fits on TPU slices, how fast a step can be at most, and what it costs",
+          .footer =
+              "\n"
+              "A program of your own: sluice estimate --slices v3-32 -- PROGRAM ARGUMENTS… records its "
+              "second step; SLUICE_ESTIMATE=v3-32 PROGRAM ARGUMENTS… does the same. Nothing runs.",
+          .add_flags =
+              [flags](CLI::App& app) {
+                add_common_flags(app, *flags, "--slices");
+                app.add_flag("--max-batch,!--no-max-batch", flags->options.max_batch,
+                             "Find the largest batch that fits");
+                app.add_option("--samples", flags->samples, "Samples of an epoch (ImageNet's)")
+                    ->check(kAboveZero);
+                app.add_option("--prices", flags->prices,
+                               "A TOML file of prices instead of the list: docs/compile.md")
+                    ->check(CLI::ExistingFile);
+              },
+          .run = [flags] { return estimate(*flags); }};
 }
 
 Verb compile_worker_verb() {

@@ -18,8 +18,9 @@ Verb mlflow_verb() {
   return {.name = "mlflow",
           .help = "Send what a log folder still has for MLflow",
           .footer =
-              "For a training with --mlflow whose server was away. When it is running still, or goes on with "
-              "--resume, it sends the rows itself. Exit status: 0 all rows are there, 1 some are left.",
+              "Use it after a training with --mlflow whose server was away. A training that is still "
+              "running, or continues with --resume, sends the rows itself. Exit status: 0 all rows are "
+              "there, 1 some are left.",
           .add_flags =
               [arguments](CLI::App& app) {
                 app.add_option("LOGDIR", arguments->folder,

@@ -56,9 +56,10 @@ std::vector<Verb> run_finders() {
               [](const FindFlags& f) { return pod::show_logs(f.name, f.worker, f.follow, f.raw); },
               [](CLI::App& app, FindFlags& f) {
                 add_name(app, f);
-                app.add_option("--worker", f.worker, "Of this worker alone, without a prefix")
+                app.add_option("--worker", f.worker, "Print only this worker's output, without a prefix")
                     ->default_str("all, merged");
-                app.add_flag("--follow", f.follow, "Go on until the run ends; Ctrl-C leaves the run alone");
+                app.add_flag("--follow", f.follow,
+                             "Keep printing until the run ends; Ctrl-C does not stop the run");
                 add_raw(app, f.raw);
               }),
           finder(

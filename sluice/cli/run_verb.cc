@@ -72,10 +72,10 @@ void where_flags(CLI::App& app, RunFlags& flags) {
       ->check(between(1, 1000))
       ->default_str("1")
       ->group("Where");
-  app.add_option(
-         "--tpu-topology", flags.tpu_topology,
-         "With one process per chip: the slice's chips along each side, 4x4 or 2x2x4, or its name, v4-32; "
-         "default: $TPU_TOPOLOGY, $TPU_ACCELERATOR_TYPE, else as v2, v3, v5e and v6e have them")
+  app.add_option("--tpu-topology", flags.tpu_topology,
+                 "Set the slice's chips along each side, 4x4 or 2x2x4, or its name, v4-32, for one "
+                 "process per chip; default: $TPU_TOPOLOGY, $TPU_ACCELERATOR_TYPE, else as v2, v3, v5e "
+                 "and v6e have them")
       ->group("Where");
   app.add_option("--coordinator", flags.coordinator,
                  "Where the workers meet, HOST[:PORT], on worker 0; empty: its name in --hosts, port 8476 "
@@ -148,11 +148,11 @@ void end_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--lease", job.lease, "End the workers when this client is gone for so long [s]")
       ->check(kAboveZero)
       ->group("End");
-  app.add_option("--grace", job.grace, "From SIGINT, with SIGTERM on the way, to SIGKILL [s]")
+  app.add_option("--grace", job.grace, "Wait this long from SIGINT to SIGKILL, with SIGTERM in between [s]")
       ->check(kAboveZero)
       ->group("End");
   add_raw(app, job.raw)->group("End");
-  app.add_flag("--detach", job.detached, "Return when all workers run; they go on without this terminal")
+  app.add_flag("--detach", job.detached, "Return when all workers run; they continue without this terminal")
       ->group("End");
   app.add_flag("--dry-run", flags.dry_run, "Print the exact commands and scripts, and run nothing")
       ->group("End");
@@ -170,18 +170,20 @@ void engine_flags(CLI::App& app, RunFlags& flags) {
   app.add_flag("--jobset", flags.jobset,
                "Print a JobSet for Kubernetes on GKE: kubectl apply -f runs it on TPU nodes")
       ->group("Engines");
-  app.add_option("--nodes", flags.nodes, "Of the batch script, each with --processes-per-host tasks")
+  app.add_option("--nodes", flags.nodes,
+                 "Let the batch script use N nodes, each with --processes-per-host tasks")
       ->check(between(1, 100'000))
       ->group("Engines");
-  app.add_option("--tpu-type", flags.tpu_type, "Of the JobSet: the slice, as v5litepod-16")->group("Engines");
-  app.add_option("--image", flags.image, "Of the JobSet: the container that holds the command")
+  app.add_option("--tpu-type", flags.tpu_type, "Run the JobSet on a slice of this type, such as v5litepod-16")
       ->group("Engines");
-  app.add_option("--queue", flags.queue.name,
-                 "The LocalQueue of Kueue in which the JobSet waits for its nodes")
+  app.add_option("--image", flags.image, "Run the JobSet's command in this container image")
       ->group("Engines");
-  app.add_option("--priority", flags.queue.priority, "With --queue: the cluster's WorkloadPriorityClass")
+  app.add_option("--queue", flags.queue.name, "Let the JobSet wait for its nodes in this LocalQueue of Kueue")
       ->group("Engines");
-  app.add_option("--name", flags.name, "Of the script's job or the JobSet")->group("Engines");
+  app.add_option("--priority", flags.queue.priority,
+                 "Give the JobSet of --queue this WorkloadPriorityClass of the cluster")
+      ->group("Engines");
+  app.add_option("--name", flags.name, "Name the script's job or the JobSet")->group("Engines");
 }
 
 template <typename T>
@@ -341,8 +343,8 @@ void check_flags(const RunFlags& flags, const CLI::App& app) {
   }
   if (!flags.tpu.name.empty() && !flags.job.ssh.config.empty())
     throw Usage(
-        "--ssh-config: with --tpu the configuration is made of what the TPU says; yours, ~/.ssh/config, "
-        "is read behind it");
+        "--ssh-config cannot be used with --tpu: Sluice writes that configuration from the TPU's "
+        "own facts; your ~/.ssh/config is read after it");
 }
 
 // What the job takes along: its folder, the program, variables.
@@ -436,21 +438,22 @@ Verb run_verb() {
   auto given = std::make_shared<const CLI::App*>();  // which flags the line has
   auto verbs = run_finders();
   verbs.push_back(copy_logs_verb());
-  return {
-      .name = "run",
-      .help = "Run a command on many processes or hosts",
-      .footer =
-          "sluice run --processes 4 -- COMMAND…            on this machine\n"
-          "sluice run --hosts a,b,c,d -- COMMAND…          by ssh, one worker a host\n"
-          "sluice run --tpu NAME -- COMMAND…               on a Cloud TPU, one worker a host\n"
-          "sluice run --sbatch --nodes 4 -- COMMAND…       a script for Slurm\n"
-          "sluice run --jobset --tpu-type v5litepod-16 --image IMAGE -- COMMAND…   for Kubernetes on GKE\n"
-          "sluice run ls | attach | logs | stop [RUN]      find a run again\n"
-          "Exit status: that of the worker that failed first, 0 done, 1 a worker hung or was lost, 2 wrong "
-          "usage, 130 Ctrl-C,\n143 terminated. Under Slurm, `srun COMMAND` needs no launcher.",
-      .add_flags = adds_flags(flags, given, /*on_tpu=*/false),
-      .run = [flags, given] { return start_job(*flags, **given); },
-      .verbs = std::move(verbs)};
+  return {.name = "run",
+          .help = "Run a command on many processes or hosts",
+          .footer =
+              "sluice run --processes 4 -- COMMAND…            on this machine\n"
+              "sluice run --hosts a,b,c,d -- COMMAND…          by ssh, one worker a host\n"
+              "sluice run --tpu NAME -- COMMAND…               on a Cloud TPU, one worker a host\n"
+              "sluice run --sbatch --nodes 4 -- COMMAND…       a script for Slurm\n"
+              "sluice run --jobset --tpu-type v5litepod-16 --image IMAGE -- COMMAND…   for Kubernetes "
+              "on GKE\n"
+              "sluice run ls | attach | logs | stop [RUN]      find a run again\n"
+              "Exit status: of the worker that failed first, 0 done, 1 a worker hung or was lost, 2 "
+              "wrong usage, 130 Ctrl-C,\n"
+              "143 terminated. Under Slurm, `srun COMMAND` needs no launcher.",
+          .add_flags = adds_flags(flags, given, /*on_tpu=*/false),
+          .run = [flags, given] { return start_job(*flags, **given); },
+          .verbs = std::move(verbs)};
 }
 
 }  // namespace sluice::cli

@@ -207,7 +207,7 @@ Outcome<std::optional<std::string>> adopt_earlier(Cloud& cloud, const SliceWish&
       return google::failed(Kind::kExists, Code::kAlreadyExists, different_type(slice, type.name));
     if (is_dead(slice.state)) {
       cloud.say(
-          base::str(slice.name, " in ", slice.zone, " is ", slice.state, ": it is deleted and made again"));
+          base::str(slice.name, " in ", slice.zone, " is ", slice.state, ": deleting and re-creating it"));
       GOOGLE_OK(drop_all(cloud, slice.name, slice.zone, wish.mark.environment));
     } else if (!alive) {
       alive = slice.zone;

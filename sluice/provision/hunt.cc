@@ -61,7 +61,7 @@ Outcome<std::optional<Slice>> Hunt::existing() {
     if (const auto status = ours(slice); !status) return not_ours(status);
     if (is_dead(slice.state) || slice.state == "DELETING") {
       cloud_.say(base::str(slice.name, " in ", slice.zone, " is ", slice.state, why_dead(slice),
-                           ": it is deleted and made again"));
+                           ": deleting and re-creating it"));
       GOOGLE_OK(delete_slice(cloud_, slice));
     } else if (!alive) {
       alive = slice;

@@ -300,7 +300,7 @@ class Reach(World):
                 (("keep", "v4", "--", "run", "--sync", "/none", "--", "true"), "--sync /none is no folder"),
                 (("keep", "v4", "--", "run", "--image", "x", "--", "true"), "--image is for --sbatch or --jobset"),
                 (("keep", "v4", "--", "run", "echo", "--", "true"), 'expected flags and then --, found "echo"'),
-                (("keep", "v4", "--spot", "--", "run", "--", "true"), "--spot is for a TPU that is made first: give --type too"),
+                (("keep", "v4", "--spot", "--", "run", "--", "true"), "--spot is for a TPU that keep creates: give --type too"),
                 (("keep", "v4", "--zones", "moon", "--", "run", "--", "true"), "'moon' is no zone"),
                 (("keep", "none", "--", "run", "--", "true"), "sluice tpu create none")]:
             status, _, err = self.run_program(*arguments)

@@ -187,7 +187,7 @@ def hunting(cloud):
     assert set(cloud.states().values()) == {"READY", "ACTIVE"}, cloud.states()
     cloud.run(*DELETE)
     cloud.run(*tries, "us-central1-a", "--queued")
-    cloud.says("It stands in the queue")
+    cloud.says("It is in the queue")
     cloud.run("tpu", "wait", "a", "--timeout", "0.1", status=1)
     cloud.run(*DELETE)
     assert cloud.is_empty(), cloud.left()
@@ -271,7 +271,7 @@ def groups_that_lose_machines(cloud):
         cloud.run("sweep")
         cloud.says("Nothing was deleted", shown)
         cloud.run(*GROUP, *flags)
-        cloud.says("it is deleted and made again")
+        cloud.says("deleting and re-creating it")
         ready(cloud, GROUP)
         cloud.run(*DELETE)
         assert cloud.is_empty(), cloud.left()
@@ -385,14 +385,14 @@ def keep_dry_runs(cloud):
         assert not mutations(cloud.log(first))
         cloud.run(*NODE)
         first = cloud.last_number()
-        for state, fate in (("READY", "it is taken as it is"), ("CREATING", "it is waited for."),
-                            ("REPAIRING", "it is waited for, and made again after 77 s"), ("PREEMPTED", "it is deleted and made again")):
+        for state, fate in (("READY", "keep takes it as it is"), ("CREATING", "keep waits for it."),
+                            ("REPAIRING", "keep waits for it, and re-creates it after 77 s"), ("PREEMPTED", "keep deletes and re-creates it")):
             cloud.call("POST", "edit", {"name": "nodes/a", "body": {"state": state}})
             keep("--patience", "77")
             cloud.says(f"a is there, in us-central1-b, {state}: {fate}", "zones     us-central1-b\n", "run --tpu a --zone us-central1-b")
         cloud.call("POST", "edit", {"name": "nodes/a", "body": {"labels": {}}})
         keep()
-        cloud.says("When it is lost, keep ends, as it may not delete it", "was not made by Sluice")
+        cloud.says("keep ends when the TPU is lost, as it may not delete it", "was not made by Sluice")
         assert not mutations(cloud.log(first))
 
 

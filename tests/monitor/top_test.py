@@ -220,7 +220,7 @@ class Places(TopTest):
         self.assertEqual(status, 0)
 
     def test_without_a_terminal(self):
-        self.assertIn("use --once, or --json", self.run_sluice("top", status=2).stderr)
+        self.assertIn("use --once or --json", self.run_sluice("top", status=2).stderr)
 
     def test_places_that_exclude_each_other(self):
         self.run_sluice("top", "--hosts", "a", "--tpu", "b", "--once", status=2)

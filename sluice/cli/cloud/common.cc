@@ -83,7 +83,7 @@ int guard_interrupt(const std::function<int()>& body) {
     return body();
   } catch (const std::exception& error) {
     if (!interrupted()) throw;
-    std::fprintf(stderr, "sluice: interrupted: %s. What was begun goes on: sluice tpu list\n",
+    std::fprintf(stderr, "sluice: interrupted: %s. What was begun continues: sluice tpu list\n",
                  base::printable(error.what()).c_str());
     return 130;
   }

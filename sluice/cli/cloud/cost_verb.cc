@@ -79,7 +79,7 @@ int cost(const CostFlags& flags) {
 Verb cost_verb() {
   auto flags = std::make_shared<CostFlags>();
   return {.name = "cost",
-          .help = "What runs in the cloud and what it costs by list prices",
+          .help = "Show what runs in the cloud and what it costs by list prices",
           .footer =
               "TPUs, machines, disks and NFS shares of all zones, whoever made them. What buckets hold and "
               "traffic "

@@ -411,7 +411,7 @@ void add_force(CLI::App& app, EnvFlags& flags) {
 
 void add_name(CLI::App& app, EnvFlags& flags) {
   app.add_option("--name", flags.name, "The environment's name, where its file is not at hand");
-  app.add_option("--owner", flags.owner, "With --name: whose it is; default: you");
+  app.add_option("--owner", flags.owner, "Name the owner of the environment of --name; default: you");
 }
 
 // A verb with flags of its own; FILE and --project are common to most.
@@ -487,7 +487,7 @@ Verb plan_verb() {
 
 Verb destroy_verb() {
   return make_verb(
-      "destroy", "Delete what the environment has, the dearest first",
+      "destroy", "Delete what the environment has, the most expensive parts first",
       [](CLI::App& app, EnvFlags& flags) {
         add_file(app, flags);
         add_name(app, flags);
@@ -509,7 +509,7 @@ Verb destroy_verb() {
 
 Verb env_verb() {
   return {.name = "env",
-          .help = "What stands around a training: network, share, disk, machines, bucket, TPU, from one file",
+          .help = "Make what a training needs from one file: network, share, disk, machines, bucket, TPU",
           .footer =
               "Nothing is written down but the file: what exists is what the cloud lists. A verb that was\n"
               "interrupted is run again. All keys of the file: docs/environments.md.",
@@ -520,7 +520,7 @@ Verb env_verb() {
                                   PlanOptions::kUpdate),
                     destroy_verb(),
                     make_verb(
-                        "show", "What the environment has, in which state, and what it costs",
+                        "show", "Show what the environment has, in which state, and what it costs",
                         [](CLI::App& app, EnvFlags& flags) {
                           add_file(app, flags);
                           add_name(app, flags);

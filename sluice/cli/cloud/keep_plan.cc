@@ -19,17 +19,17 @@ using provision::SliceWish;
 std::string fate_of(const SliceView& view, const KeepPlan& plan) {
   switch (view.kind) {
     case SliceView::kUp:
-      return view.notice.empty() ? "it is taken as it is"
-                                 : view.notice + ", for which it would be made again at once";
+      return view.notice.empty() ? "keep takes it as it is"
+                                 : view.notice + ", so keep would re-create it at once";
     case SliceView::kComing:
-      return "it is waited for";
+      return "keep waits for it";
     case SliceView::kUnsteady:
-      return str("it is waited for, and made again after ", plan.limits.patience, " s");
+      return str("keep waits for it, and re-creates it after ", plan.limits.patience, " s");
     case SliceView::kDown:
     case SliceView::kGone:
       break;
   }
-  return "it is deleted and made again";
+  return "keep deletes and re-creates it";
 }
 
 std::string first_line(const KeepPlan& plan) {
@@ -38,7 +38,7 @@ std::string first_line(const KeepPlan& plan) {
   const char* const made = is_recorded ? "it is made as an earlier keep has found it:" : "it is made:";
   if (!plan.not_asked.empty()) {
     const std::string head = str("Whether ", name, " is there was not asked: ", plan.not_asked,
-                                 ".\nIf it is there, it is taken as it is, and made again as it was; ");
+                                 ".\nIf it is there, keep takes it as it is, and re-creates it as it was; ");
     return wish ? str(head, "else ", made, "\n")
                 : str(head, "else keep ends with an error, as no --type says what to make.\n");
   }
@@ -47,8 +47,8 @@ std::string first_line(const KeepPlan& plan) {
   const std::string line =
       str(name, " is there, in ", slice->zone, ", ", view.state, ": ", fate_of(view, plan), ".\n");
   const auto may = provision::may_adopt(slice->mark, wish->mark.environment, "the TPU " + name);
-  return line + (may ? std::string("Made again it is:\n")
-                     : str("When it is lost, keep ends, as it may not delete it: ", may.error().what(),
+  return line + (may ? std::string("Re-created, it is:\n")
+                     : str("keep ends when the TPU is lost, as it may not delete it: ", may.error().what(),
                            ".\nIt is:\n"));
 }
 
@@ -109,8 +109,8 @@ std::string zone_text(const KeepPlan& plan) {
 std::string limits_text(const KeepPlan& plan) {
   const provision::KeepLimits& limits = plan.limits;
   return str(
-      "It is made again when it is lost (PREEMPTED, TERMINATED, STOPPED, HIDDEN, gone …), when it is "
-      "REPAIRING, RESTARTING or UNKNOWN for ",
+      "keep re-creates it when it is lost (PREEMPTED, TERMINATED, STOPPED, HIDDEN, gone …), "
+      "when it is REPAIRING, RESTARTING or UNKNOWN for ",
       limits.patience, " s, ", plan.options.notice_seconds,
       " s before maintenance, and when two runs fail within ", limits.quick,
       " s of their start. A run that fails otherwise starts again on it.\n", "Limits: ", limits.max_restarts,

@@ -30,15 +30,15 @@ void add_flags(CLI::App& app, KeepFlags& flags) {
   app.add_option("RUN", flags.words, "After --: run, flags of `sluice run`, --, and the command")->required();
   add_place_flags(app, flags.tpu);
   app.add_flag("--dry-run", flags.dry_run,
-               "Show what would be made, run and made again, and when, and do nothing");
-  app.add_option("--zones", flags.zones, "Where it may be made again: a,b or any; default: where it was");
+               "Show what would be created, run and re-created, and when, and do nothing");
+  app.add_option("--zones", flags.zones, "Re-create it in these zones: a,b or any; default: where it was");
   app.add_option("--type", flags.type, "Make it of this type if it is not there: v4-32")->group("Making");
   app.add_option("--runtime", flags.runtime,
                  "Its runtime version; default: the generation's. Of tpu7x the machines' image")
       ->group("Making");
   app.add_flag("--spot", flags.spot, "Spot capacity")->group("Making");
   app.add_option("--ttl", flags.ttl, "Its end, at the latest: 3d, or a time")->group("Making");
-  app.add_option("--max-restarts", limits.max_restarts, "Start the run again so often, whatever ended it")
+  app.add_option("--max-restarts", limits.max_restarts, "Start the run again at most N times, for any reason")
       ->check(kZeroOrMore)
       ->group("Limits");
   app.add_option("--max-cost", limits.max_cost,
@@ -95,8 +95,8 @@ void check_making(const KeepFlags& flags) {
     if (given)
       throw Usage(
           base::str(flag,
-                    " is for a TPU that is made first: give --type too. One that is there is made again as "
-                    "it was"));
+                    " is for a TPU that keep creates: give --type too. keep re-creates an existing TPU as it "
+                    "was"));
 }
 
 // What to make where nothing is there.
@@ -175,18 +175,18 @@ int keep(const KeepFlags& flags) {
 
 Verb keep_verb() {
   auto flags = std::make_shared<KeepFlags>();
-  return {
-      .name = "keep",
-      .help = "Keep a run going: make its TPU again when it is lost, and resume",
-      .footer =
-          "sluice keep NAME --zones any -- run --sync . -- ./build/train --logdir gs://… --resume\n"
-          "When the TPU is preempted, unhealthy or near its maintenance, or the run fails: SIGTERM for the "
-          "workers,\n"
-          "which save; node and queue entry are deleted and made again; the run starts again, with "
-          "SLUICE_RESTART\n"
-          "one higher. The command must resume by itself. Exit status: the run's; 1 at a limit; 130, 143.",
-      .add_flags = [flags](CLI::App& app) { add_flags(app, *flags); },
-      .run = [flags] { return keep(*flags); }};
+  return {.name = "keep",
+          .help = "Keep a run going: make its TPU again when it is lost, and resume",
+          .footer =
+              "sluice keep NAME --zones any -- run --sync . -- ./build/train --logdir gs://… --resume\n"
+              "When the TPU is preempted, unhealthy or near its maintenance, or the run fails: SIGTERM "
+              "for the workers,\n"
+              "which save; keep deletes and re-creates node and queue entry; the run starts again, "
+              "with SLUICE_RESTART\n"
+              "one higher. The command must resume by itself. Exit status: the run's; 1 at a limit; "
+              "130, 143.",
+          .add_flags = [flags](CLI::App& app) { add_flags(app, *flags); },
+          .run = [flags] { return keep(*flags); }};
 }
 
 }  // namespace sluice::cli

@@ -76,10 +76,9 @@ Verb sweep_verb() {
   return {.name = "sweep",
           .help = "List what Sluice made and nobody needs any more; --yes deletes it",
           .footer =
-              "That is what has expired, TPU slices that are PREEMPTED, SUSPENDED or FAILED and still hold "
-              "quota, and "
-              "networks, firewalls and the like of environments of which nothing else is left. What Sluice "
-              "did not make is never touched.",
+              "That is what has expired, TPU slices that are PREEMPTED, SUSPENDED or FAILED and still "
+              "hold quota, and networks, firewalls and the like of environments that have nothing else "
+              "left. What Sluice did not make is never touched.",
           .add_flags =
               [flags](CLI::App& app) {
                 add_project(app, *flags, /*several=*/true);

@@ -86,21 +86,21 @@ Verb task_run_verb() {
   return {.name = "run",
           .help = "Run a task on all workers of the environment's TPU",
           .footer =
-              "The command lines are in the environment's file, section [tasks]; sh runs them in the home "
-              "folder of\n"
+              "The command lines are in the environment's file, section [tasks]; sh runs them in the "
+              "home folder of\n"
               "every worker, with BUCKET=gs://… of the environment. update without a line: git pull "
               "--ff-only in\n"
-              "every repository there. resume without a line: that of run; CHECKPOINT is the latest one in "
-              "the bucket.",
+              "every repository there. resume without a line: run's line; CHECKPOINT is the latest one "
+              "in the bucket.",
           .add_flags =
               [flags](CLI::App& app) {
                 app.add_option("TASK", flags->task, "install, test, update, run or resume")->required();
                 app.add_option("--file", flags->file, "The environment's file");
                 app.add_option("--max-restarts", flags->job.max_restarts,
-                               "Start all workers again so often when one fails")
+                               "Start all workers again at most N times when one fails")
                     ->check(kZeroOrMore);
                 app.add_flag("--detach", flags->job.detached,
-                             "Return when all workers run; they go on without this terminal");
+                             "Return when all workers run; they continue without this terminal");
                 app.add_flag("--dry-run", flags->dry_run,
                              "Print the exact commands and scripts, and run nothing");
                 app.add_option("--log-bucket", flags->log_bucket,

@@ -48,13 +48,17 @@ void what_flags(CLI::App& app, CreateFlags& flags) {
 }
 
 void how_flags(CLI::App& app, CreateFlags& flags) {
-  app.add_flag("--spot", flags.spot, "Cheap, and taken back at any time")->group("Capacity");
-  app.add_flag("--on-demand", flags.on_demand, "At the list price, while there are some (the default)")
+  app.add_flag("--spot", flags.spot, "Use spot capacity: cheap, and Google may take it back at any time")
       ->group("Capacity");
-  app.add_option("--reservation", flags.wish.reservation, "Of this reservation")->group("Capacity");
-  app.add_option("--flex-start", flags.flex, "Queued, then for so long, up to 7d: 12h")->group("Capacity");
+  app.add_flag("--on-demand", flags.on_demand, "Pay the list price, if there is capacity (the default)")
+      ->group("Capacity");
+  app.add_option("--reservation", flags.wish.reservation, "Use the capacity of this reservation")
+      ->group("Capacity");
+  app.add_option("--flex-start", flags.flex,
+                 "Wait in the queue, then use it for this time, such as 12h; at most 7d")
+      ->group("Capacity");
   app.add_flag("--queued", flags.wish.queued,
-               "By a queue entry, which Google keeps, also where a node would do");
+               "Make a queue entry, which Google keeps, even where a node would do");
   app.add_option("--wait-until", flags.wait_until,
                  "Hunt and queue until then: a span (6h) or a time; default: each zone is asked once");
   app.add_option("--zone-wait", flags.wish.zone_wait,
@@ -136,7 +140,7 @@ int create(const CreateFlags& flags) {
   std::printf("%s is %s: %s in %s, %zu hosts, $%s an hour by list prices (%s)\n", slice.name.c_str(),
               slice.state.c_str(), thing.type.c_str(), slice.zone.c_str(), slice.hosts().size(),
               provision::dollars(price).c_str(), provision::price_date().c_str());
-  if (!slice.ready()) std::printf("It stands in the queue: sluice tpu wait %s\n", slice.name.c_str());
+  if (!slice.ready()) std::printf("It is in the queue: sluice tpu wait %s\n", slice.name.c_str());
   return 0;
 }
 
@@ -144,21 +148,21 @@ int create(const CreateFlags& flags) {
 
 Verb tpu_create_verb() {
   auto flags = std::make_shared<CreateFlags>();
-  return {
-      .name = "create",
-      .help = "Make a TPU slice, or adopt the one of this name that an earlier try made",
-      .footer =
-          "A zone without capacity: the next zone is asked; a region's quota used up: the next region; not "
-          "allowed: it stops. Run again after whatever happened: it goes on where it was.",
-      .add_flags =
-          [flags](CLI::App& app) {
-            what_flags(app, *flags);
-            how_flags(app, *flags);
-            add_project(app, flags->cloud);
-            add_dry_run(app, flags->cloud);
-            add_json(app, flags->cloud);
-          },
-      .run = [flags] { return guard_interrupt([&] { return create(*flags); }); }};
+  return {.name = "create",
+          .help = "Make a TPU slice, or adopt the one of this name that an earlier try made",
+          .footer =
+              "A zone without capacity: the next zone is asked; a region's quota used up: the next "
+              "region; not allowed: it stops. Run it again after any interruption: it continues where "
+              "it was.",
+          .add_flags =
+              [flags](CLI::App& app) {
+                what_flags(app, *flags);
+                how_flags(app, *flags);
+                add_project(app, flags->cloud);
+                add_dry_run(app, flags->cloud);
+                add_json(app, flags->cloud);
+              },
+          .run = [flags] { return guard_interrupt([&] { return create(*flags); }); }};
 }
 
 }  // namespace sluice::cli

@@ -35,10 +35,10 @@ Verb logs_verb() {
           .add_flags =
               [flags](CLI::App& app) {
                 app.add_option("NAME", flags->name, "The TPU")->required();
-                app.add_option("--worker", flags->worker, "Of this worker alone, without a prefix")
+                app.add_option("--worker", flags->worker, "Print only this worker's output, without a prefix")
                     ->default_str("all, merged");
                 app.add_flag("--follow", flags->follow,
-                             "Go on until the run ends; Ctrl-C leaves the run alone");
+                             "Keep printing until the run ends; Ctrl-C does not stop the run");
                 add_raw(app, flags->raw);
               },
           .run =

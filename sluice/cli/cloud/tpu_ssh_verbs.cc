@@ -124,7 +124,7 @@ Verb ssh_verb() {
           .add_flags =
               [flags, words](CLI::App& app) {
                 app.add_option("NAME", flags->name, "[USER@]NAME of the TPU")->required();
-                app.add_option("COMMAND", *words, "What to run, after --");
+                app.add_option("COMMAND", *words, "Run this command there; it comes after --");
                 add_worker_flag(app, *flags, "0");
                 add_place_flags(app, *flags);
                 add_ssh_flags(app, *flags);

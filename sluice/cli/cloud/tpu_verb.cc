@@ -201,7 +201,7 @@ int delete_slices(const OneFlags& flags) {
   if (!slice) throw_failure(slice.error());
   check_ours(*slice, flags);
   const std::string what = base::str("Deletes ", slice->type, " ", slice->name, " (", slice->state, ") in ",
-                                     slice->zone, ", the disks of its hosts with it.");
+                                     slice->zone, ", and the disks of its hosts.");
   if (!confirmed(flags.cloud, what)) return 1;
   value_or_fail(provision::delete_slice(session.cloud(), *slice));
   if (!flags.cloud.dry_run) std::printf("%s in %s is deleted.\n", slice->name.c_str(), slice->zone.c_str());

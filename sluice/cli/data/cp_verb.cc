@@ -77,7 +77,7 @@ Verb cp_verb() {
               "Example: sluice data cp 'shards/train-*.tar' gs://bucket/set/",
           .add_flags =
               [flags](CLI::App& app) {
-                app.add_option("SOURCE TARGET", flags->places, "What to copy, and where to")
+                app.add_option("SOURCE TARGET", flags->places, "Copy these to the last one")
                     ->required()
                     ->expected(2, -1);
                 add_allow_pipe(app);

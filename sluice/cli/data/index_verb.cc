@@ -76,7 +76,7 @@ base::Status index_shards(const IndexOptions& options) {
   if (options.json) {
     print_json({{"shards", all}, {"samples", total}});
   } else {
-    std::printf("%s in %s: index files and sizes.json are beside them\n", counted(total, "sample").c_str(),
+    std::printf("%s in %s: index files and sizes.json are next to them\n", counted(total, "sample").c_str(),
                 counted(static_cast<std::int64_t>(urls.size()), "shard").c_str());
   }
   return {};

@@ -119,7 +119,7 @@ void print_problems(const data::VerifyReport& report, bool with_duplicates, bool
   std::printf("%s (%s, %s) in %s: %s\n", counted(report.samples, "sample").c_str(),
               counted(report.members, "member").c_str(), size_text(report.bytes).c_str(),
               counted(report.shards, "shard").c_str(),
-              report.failures() == 0 ? "all sound" : counted(report.failures(), "problem").c_str());
+              report.failures() == 0 ? "no problems" : counted(report.failures(), "problem").c_str());
 }
 
 // Images that were scaled or encoded again differ in few of the 128 bits.

@@ -125,58 +125,62 @@ base::Status run_pack(data::PackOptions& options) {
 
 Verb pack_verb() {
   auto options = std::make_shared<data::PackOptions>();
-  return {
-      .name = "pack",
-      .help = "Pack images into shards",
-      .footer =
-          "INPUT is a folder with one folder of images for each class (classes are numbered in alphabetical "
-          "order, and\n"
-          "their names are written to OUT/classes.txt; --class-folder deepest takes the folder that an image "
-          "is "
-          "in), or a list:\n"
-          "  list.txt    an image and its class on each line, separated by a tab, a comma or a space\n"
-          "  list.csv    the same as CSV, with or without a line that names the columns file and class\n"
-          "  list.jsonl  {\"file\": …, \"class\": …, …} on each line; what else it says goes into a member "
-          "json\n"
-          "Shards appear when the whole set is written. A run that was stopped goes on when it is started "
-          "again.\n"
-          "Examples: sluice data pack photos/train shards --prefix train --shard-size 1000\n"
-          "          sluice data pack photos shards --class-folder deepest   (photos/2024/cat, "
-          "photos/2025/cat)\n"
-          "          sluice data pack train.jsonl shards",
-      .add_flags =
-          [options](CLI::App& app) {
-            app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
-            add_set_options(app, options->shards);
-            add_pack_options(app, *options);
-            app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
-          },
-      .run = guarded("pack", [options] { return run_pack(*options); })};
+  return {.name = "pack",
+          .help = "Pack images into shards",
+          .footer =
+              "INPUT is a folder with one folder of images for each class (classes are numbered in "
+              "alphabetical order, and\n"
+              "their names are written to OUT/classes.txt; --class-folder deepest takes the folder "
+              "that an image is in), or a list:\n"
+              "  list.txt    an image and its class on each line, separated by a tab, a comma or a "
+              "space\n"
+              "  list.csv    the same as CSV, with or without a line that names the columns file and "
+              "class\n"
+              "  list.jsonl  {\"file\": …, \"class\": …, …} on each line; any other keys go into a "
+              "member json\n"
+              "Shards appear when the whole set is written. A run that was stopped continues when it "
+              "is started again.\n"
+              "Examples: sluice data pack photos/train shards --prefix train --shard-size 1000\n"
+              "          sluice data pack photos shards --class-folder deepest   (photos/2024/cat, "
+              "photos/2025/cat)\n"
+              "          sluice data pack train.jsonl shards",
+          .add_flags =
+              [options](CLI::App& app) {
+                app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
+                add_set_options(app, options->shards);
+                add_pack_options(app, *options);
+                app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
+              },
+          .run = guarded("pack", [options] { return run_pack(*options); })};
 }
 
 Verb append_verb() {
   auto options = std::make_shared<data::PackOptions>();
   options->shards.append = true;
-  return {
-      .name = "append",
-      .help = "Add images to a set, in new shards",
-      .footer =
-          "INPUT is a folder of classes or a list, as for 'sluice data pack'. The numbers of shards and\n"
-          "samples go on where those of SET end, and its other shards stay as they are. Classes have the\n"
-          "numbers that SET/classes.txt gives them, and new ones those behind. The new shards are moved\n"
-          "into place one after the other at the end, and then into sizes.json: start no run on the set in\n"
-          "that moment. A run that was stopped goes on when it is started again; one that ended adds the\n"
-          "images once more.\n"
-          "Examples: sluice data append shards photos/new\n"
-          "          sluice data append gs://bucket/set train.csv --prefix train",
-      .add_flags =
-          [options](CLI::App& app) {
-            app.add_option("SET", options->shards.folder, "Folder of the set")->required();
-            app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
-            add_shard_options(app, options->shards);
-            add_pack_options(app, *options);
-          },
-      .run = guarded("append", [options] { return run_pack(*options); })};
+  return {.name = "append",
+          .help = "Add images to a set, in new shards",
+          .footer =
+              "INPUT is a folder of classes or a list, as for 'sluice data pack'. The numbers of "
+              "shards and\n"
+              "samples continue where SET ends, and its other shards stay as they are. Classes have "
+              "the\n"
+              "numbers that SET/classes.txt gives them, and new ones those behind. The new shards are "
+              "moved\n"
+              "into place one after the other at the end, and then into sizes.json: start no run on "
+              "the set in\n"
+              "that moment. A run that was stopped continues when it is started again; one that ended "
+              "adds the\n"
+              "images again.\n"
+              "Examples: sluice data append shards photos/new\n"
+              "          sluice data append gs://bucket/set train.csv --prefix train",
+          .add_flags =
+              [options](CLI::App& app) {
+                app.add_option("SET", options->shards.folder, "Folder of the set")->required();
+                app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
+                add_shard_options(app, options->shards);
+                add_pack_options(app, *options);
+              },
+          .run = guarded("append", [options] { return run_pack(*options); })};
 }
 
 Verb digits_verb() {
@@ -303,50 +307,49 @@ Verb idx_verb() {
 
 Verb mds_verb() {
   auto options = std::make_shared<data::MdsOptions>();
-  return {
-      .name = "mds",
-      .help = "Make shards of a set in MDS, the format of MosaicML's Streaming",
-      .footer =
-          "SET is the folder with index.json, on a disk or in a bucket; its shards may be packed (zstd, "
-          "gz).\n"
-          "A column is a member NAME.ENDING: txt for str, cls for whole numbers, npy for real numbers and "
-          "arrays,\n"
-          "json, jpg and png as they are, png for pil, bin for bytes. The order stays, and a key is the "
-          "sample's\n"
-          "place. A run that was stopped goes on when it is started again.\n"
-          "Examples: sluice data mds mds/train shards --column image=jpg --column label=cls\n"
-          "          sluice data mds s3://bucket/c4/train texts --column text=txt",
-      .add_flags =
-          [options](CLI::App& app) {
-            app.add_option("SET", options->input, "Folder of the set")->required();
-            add_set_options(app, options->shards);
-            app.add_option(
-                   "--column", options->columns,
-                   "A column to take, NAME or NAME=EXTENSION of its member; once for each (default: all)")
-                ->type_name("NAME[=EXTENSION]")
-                ->allow_extra_args(false);
-            app.add_option("--workers", options->shards.workers,
-                           "Shards written at a time (0: one for each core)")
-                ->check(kZeroOrMore)
-                ->capture_default_str();
-            app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
-            add_memory_flags(app);
-          },
-      .run = guarded("mds", [options]() -> base::Status {
-        Progress progress;
-        options->shards.progress = count_packed(progress);
-        SLUICE_TRY(const auto report, data::pack_mds(*options));
-        progress.clear();
-        print_set(report.shards);
-        std::vector<std::string> members;
-        for (const auto& [member, encoding] : report.members)
-          members.push_back(member + " (" + encoding + ")");
-        std::printf("members: %s\n", base::printable(base::join(members, ", ")).c_str());
-        if (!report.unknown_hashes.empty())
-          std::printf("not compared, as this program does not compute them: sums of %s\n",
-                      base::printable(base::join(report.unknown_hashes, ", ")).c_str());
-        return {};
-      })};
+  return {.name = "mds",
+          .help = "Make shards of a set in MDS, the format of MosaicML's Streaming",
+          .footer =
+              "SET is the folder with index.json, on a disk or in a bucket; its shards may be packed "
+              "(zstd, gz).\n"
+              "A column is a member NAME.ENDING: txt for str, cls for whole numbers, npy for real "
+              "numbers and arrays,\n"
+              "json, jpg and png as they are, png for pil, bin for bytes. The order stays, and a key "
+              "is the sample's\n"
+              "place. A run that was stopped continues when it is started again.\n"
+              "Examples: sluice data mds mds/train shards --column image=jpg --column label=cls\n"
+              "          sluice data mds s3://bucket/c4/train texts --column text=txt",
+          .add_flags =
+              [options](CLI::App& app) {
+                app.add_option("SET", options->input, "Folder of the set")->required();
+                add_set_options(app, options->shards);
+                app.add_option(
+                       "--column", options->columns,
+                       "A column to take, NAME or NAME=EXTENSION of its member; once for each (default: all)")
+                    ->type_name("NAME[=EXTENSION]")
+                    ->allow_extra_args(false);
+                app.add_option("--workers", options->shards.workers,
+                               "Shards written at a time (0: one for each core)")
+                    ->check(kZeroOrMore)
+                    ->capture_default_str();
+                app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
+                add_memory_flags(app);
+              },
+          .run = guarded("mds", [options]() -> base::Status {
+            Progress progress;
+            options->shards.progress = count_packed(progress);
+            SLUICE_TRY(const auto report, data::pack_mds(*options));
+            progress.clear();
+            print_set(report.shards);
+            std::vector<std::string> members;
+            for (const auto& [member, encoding] : report.members)
+              members.push_back(member + " (" + encoding + ")");
+            std::printf("members: %s\n", base::printable(base::join(members, ", ")).c_str());
+            if (!report.unknown_hashes.empty())
+              std::printf("not compared, as this program does not compute them: sums of %s\n",
+                          base::printable(base::join(report.unknown_hashes, ", ")).c_str());
+            return {};
+          })};
 }
 
 }  // namespace sluice::cli

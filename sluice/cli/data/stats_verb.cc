@@ -93,7 +93,7 @@ Verb stats_verb() {
   return {.name = "stats",
           .help = "Classes, sizes, and the flags for normalising",
           .footer =
-              "Decodes every image. Means and standard deviations are those of all pixels, in 0 … 1.\n"
+              "Decodes every image. Means and standard deviations are over all pixels, in 0 … 1.\n"
               "Example: sluice data stats 'shards/train-*.tar'",
           .add_flags =
               [flags](CLI::App& app) {

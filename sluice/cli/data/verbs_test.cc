@@ -54,7 +54,7 @@ TEST_F(DataVerbs, PackListAndVerify) {
   const auto sound =
       sluice_program({"data", "verify", out + "/*.tar", "--require", "jpg;png", "--require", "cls"});
   EXPECT_EQ(sound.status, 0) << sound.out;
-  EXPECT_THAT(sound.out, HasSubstr("all sound"));
+  EXPECT_THAT(sound.out, HasSubstr("no problems"));
   const auto unsound = sluice_program({"data", "verify", out + "/*.tar", "--classes", "1", "--json"});
   EXPECT_EQ(unsound.status, 1);
   EXPECT_EQ(nlohmann::json::parse(unsound.out)["failures"], 3);
@@ -154,7 +154,7 @@ TEST_F(DataVerbs, OneIsNotMany) {
   EXPECT_THAT(packed.out, HasSubstr("3 files left out (2 svg, 1 without extension), the first being "));
   EXPECT_THAT(sluice_program({"data", "ls", out + "/*.tar"}).out, HasSubstr("1 sample "));
   EXPECT_THAT(sluice_program({"data", "verify", out + "/*.tar"}).out,
-              ContainsRegex("1 sample \\(2 members, [0-9.]+ k?B\\) in 1 shard: all sound"));
+              ContainsRegex("1 sample \\(2 members, [0-9.]+ k?B\\) in 1 shard: no problems"));
   EXPECT_THAT(sluice_program({"data", "index", out + "/*.tar"}).out, HasSubstr("1 sample in 1 shard: "));
   EXPECT_THAT(sluice_program({"data", "stats", out + "/*.tar"}).out,
               HasSubstr("For sluice train: --images webp --classes 1"));

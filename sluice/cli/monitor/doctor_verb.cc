@@ -268,7 +268,7 @@ Verb doctor_verb() {
       .add_flags =
           [flags](CLI::App& app) {
             app.add_option("--bucket", flags->buckets,
-                           "Of Cloud Storage: whether it can be read and written; repeatable")
+                           "Check whether this bucket of Cloud Storage can be read and written; repeatable")
                 ->expected(1)
                 ->allow_extra_args(false)
                 ->take_all();
@@ -281,9 +281,9 @@ Verb doctor_verb() {
             app.add_flag(
                 "--fix", flags->fix,
                 "End your own processes that hold chips, after showing them and asking; nothing else");
-            app.add_flag("--yes", flags->yes, "With --fix: do not ask");
+            app.add_flag("--yes", flags->yes, "Do not ask before --fix ends processes");
             app.add_option("--grace", flags->grace,
-                           "With --fix: from SIGINT, with SIGTERM on the way, to SIGKILL [s]")
+                           "Let --fix wait this long from SIGINT to SIGKILL, with SIGTERM in between [s]")
                 ->check(kAboveZero);
             add_host_flags(app, flags->where);
             // Of this verb itself: the process that loads a plugin, which may not survive it.

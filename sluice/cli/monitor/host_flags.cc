@@ -22,10 +22,11 @@ exit 127
 
 void add_host_flags(CLI::App& app, HostFlags& flags) {
   app.add_option("--hosts", flags.hosts,
-                 "These hosts, by ssh: a,user@b,node[01-04], or @FILE with a name on each line")
+                 "Use these hosts, by ssh: a,user@b,node[01-04], or @FILE with a name on each line")
       ->group("Where");
-  app.add_option("--tpu", flags.tpu.name, "The hosts of this Cloud TPU")->group("Where");
-  app.add_option("--ssh-config", flags.ssh_config, "Configuration file for ssh, of --hosts")->group("Where");
+  app.add_option("--tpu", flags.tpu.name, "Use the hosts of this Cloud TPU")->group("Where");
+  app.add_option("--ssh-config", flags.ssh_config, "Use this configuration file of ssh with --hosts")
+      ->group("Where");
   add_worker_flag(app, flags.tpu, "all");
   add_place_flags(app, flags.tpu);
   add_ssh_flags(app, flags.tpu);

@@ -98,7 +98,8 @@ int run_profile(const ProfileFlags& flags) {
     base::value_or_throw(profile::save(bytes, base::str(folder, "/", name)));
   const size_t count = targets.list().size();
   std::printf(
-      "profile of %s, %zu process%s: %s\ntensorboard --logdir %s shows it, and the .txt says it in words\n",
+      "profile of %s, %zu process%s: %s\n"
+      "tensorboard --logdir %s shows it, and the .txt file is its summary\n",
       captured->what.c_str(), count, count == 1 ? "" : "es", folder.c_str(), flags.out.c_str());
   return 0;
 }

@@ -80,7 +80,7 @@ bool take_keys(int& first, double until) {
 void show_screen(const std::function<std::string()>& title,
                  const std::function<std::vector<std::string>()>& lines) {
   if (::isatty(STDOUT_FILENO) == 0 || ::isatty(STDIN_FILENO) == 0)
-    throw Usage("sluice top fills a terminal, and this is none: use --once, or --json");
+    throw Usage("sluice top needs a terminal, and input or output is not one: use --once or --json");
   const Screen screen;
   int first = 0;
   while (g_ends == 0) {

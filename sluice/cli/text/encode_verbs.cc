@@ -90,7 +90,7 @@ Verb encode_verb() {
               [flags](CLI::App& app) {
                 add_files(app, *flags, "Text, a line each; -: standard input");
                 app.add_flag("--no-special-tokens", flags->no_special,
-                             "Without those of the file's template");
+                             "Do not add the special tokens of the file's template");
                 app.add_flag("--json", flags->json,
                              "A JSON object a line, with tokens and their places in bytes");
               },

@@ -18,9 +18,9 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option("--tokenizer", flags.tokenizer,
                  "A tokenizer.json, or the folder that it is in (default: the model's)");
   add_flags(app, {{"Options", "--device", choice("--device", flags.device), "",
-                   "xla, or cpu for LibTorch's own CPU; --plugin chooses what xla is"},
+                   "Compute on xla, which --plugin chooses, or on cpu, LibTorch's own CPU"},
                   {"Options", "--precision", choice("--precision", flags.precision), "",
-                   "Of the weights and of what is computed with them"}});
+                   "Hold the weights and compute with them in this type"}});
   app.add_option("--plugin", flags.plugin, kPluginHelp);
 }
 

@@ -59,7 +59,7 @@ class Shown {
     std::fflush(stdout);
     const double seconds = clock_.seconds() - first_;
     const auto later = static_cast<double>(tokens_ - flags_.samples);
-    std::fprintf(stderr, "%s of the prompt and the first behind them in %.2f s, then %.1f tokens/s\n",
+    std::fprintf(stderr, "%s of the prompt and the first new token in %.2f s, then %.1f tokens/s\n",
                  counted(static_cast<std::int64_t>(prompt_tokens), "token").c_str(), first_,
                  seconds > 0 && later > 0 ? later / seconds : 0.0);
   }
@@ -108,7 +108,7 @@ Verb text_sample_verb() {
   auto flags = std::make_shared<SampleFlags>();
   return {
       .name = "sample",
-      .help = "Let a language model go on with a text",
+      .help = "Let a language model continue a text",
       .footer =
           "Examples: sluice text sample --model run/best --prompt 'In the beginning'\n"
           "          sluice text sample --model gpt2 --prompt-file story.txt --greedy --tokens 64",
@@ -117,14 +117,16 @@ Verb text_sample_verb() {
             auto& options = flags->options;
             auto& sampling = options.sampling;
             add_model_flags(app, flags->model);
-            CLI::Option* const prompt = app.add_option(
-                "--prompt", flags->prompt, "The text to go on with; empty: the model's begin token");
-            app.add_option("--prompt-file", flags->file, "The file that it is in; -: standard input")
+            CLI::Option* const prompt = app.add_option("--prompt", flags->prompt,
+                                                       "Continue this text; empty: the model's begin token");
+            app.add_option("--prompt-file", flags->file, "Continue the text of this file; -: standard input")
                 ->excludes(prompt);
-            app.add_option("--tokens", options.tokens, "Tokens at most behind the prompt")->check(kAboveZero);
-            app.add_option("--samples", flags->samples, "Different texts behind the same prompt")
+            app.add_option("--tokens", options.tokens, "Write at most N tokens after the prompt")
                 ->check(kAboveZero);
-            app.add_flag("--greedy", sampling.greedy, "Always the likeliest token, instead of drawing one");
+            app.add_option("--samples", flags->samples, "Write N different texts after the same prompt")
+                ->check(kAboveZero);
+            app.add_flag("--greedy", sampling.greedy,
+                         "Always take the likeliest token, instead of drawing one");
             app.add_option("--temperature", sampling.temperature,
                            "Above 0; below 1 the likely tokens become likelier");
             app.add_option("--top-k", sampling.top_k, "Draw from this many of the likeliest tokens; 0: all");
@@ -133,8 +135,8 @@ Verb text_sample_verb() {
                            "at most 1");
             app.add_option("--repetition-penalty", sampling.repetition_penalty,
                            "Above 1: what the text has already becomes less likely");
-            app.add_option("--seed", options.seed, "Of what is drawn");
-            app.add_flag("--ignore-end", flags->ignore_end, "Go on behind the model's end token");
+            app.add_option("--seed", options.seed, "Seed the drawing of tokens");
+            app.add_flag("--ignore-end", flags->ignore_end, "Continue after the model's end token");
             app.add_flag("--json", flags->json, "A JSON object a sample, with its tokens");
           },
       .run = guarded_text("sample", [flags] { return sample(*flags); })};

@@ -238,7 +238,7 @@ base::Status score_choices(const ScoreFlags& flags, const models::LanguageOption
     for (const std::string& choice : choices) {
       Passage passage = passage_of(tokenizer, options, prompt, choice);
       if (passage.first == 0 || passage.first >= passage.ids.size())
-        return line.fail("the choice '", choice, "' has no tokens of its own behind the prompt's");
+        return line.fail("the choice '", choice, "' adds no tokens after the prompt");
       cut += shorten(passage, options.positions) ? 1 : 0;
       question.passages.push_back(scorer.add(std::move(passage)));
       question.bytes.push_back(choice.size());
@@ -298,39 +298,40 @@ base::Status score(const ScoreFlags& flags) {
 
 Verb text_score_verb() {
   auto flags = std::make_shared<ScoreFlags>();
-  return {
-      .name = "score",
-      .help = "How likely a language model finds texts: perplexity, or which of several choices",
-      .footer =
-          "Examples: sluice text score --model run/best book.txt\n"
-          "          sluice text score --model run/best --tokens 'tokens/test-*.bin'\n"
-          "          sluice text score --model gpt2 --choices questions.jsonl\n"
-          "A line of --choices is {\"prompt\": \"…\", \"choices\": [\"…\", \"…\"], \"answer\": 0}; a "
-          "choice begins with its space.",
-      .add_flags =
-          [flags](CLI::App& app) {
-            app.add_option("FILES", flags->files, kTextsHelp);
-            add_model_flags(app, flags->model);
-            app.add_option("--tokens", flags->tokens,
-                           "Token files instead of texts: paths of .bin files, braces, globs");
-            app.add_option("--choices", flags->choices,
-                           "A file of JSON lines with a prompt, choices and the right one's number, from 0");
-            add_input_flags(app, flags->input, /*sample_by=*/true);
-            app.add_option("--batch-size", flags->batch, "Passages that are read at a time")
-                ->check(kAboveZero);
-            app.add_option("--length", flags->length,
-                           "Tokens of a passage; 0: the model's positions, at most 1024")
-                ->check(kZeroOrMore);
-            app.add_option("--stride", flags->stride,
-                           "Tokens from one passage of a document to the next; 0: the length, below it all "
-                           "but the first see what is before them")
-                ->check(kZeroOrMore);
-            app.add_flag("--no-begin", flags->no_begin,
-                         "Do not put the model's begin token in front of a document that lacks it");
-            app.add_option("--out", flags->out, "A JSON line for each document or question");
-            app.add_flag("--json", flags->json, "As one JSON object");
-          },
-      .run = guarded_text("score", [flags] { return score(*flags); })};
+  return {.name = "score",
+          .help = "How likely a language model finds texts: perplexity, or which of several choices",
+          .footer =
+              "Examples: sluice text score --model run/best book.txt\n"
+              "          sluice text score --model run/best --tokens 'tokens/test-*.bin'\n"
+              "          sluice text score --model gpt2 --choices questions.jsonl\n"
+              "A line of --choices is {\"prompt\": \"…\", \"choices\": [\"…\", \"…\"], \"answer\": 0}; a "
+              "choice begins with its space.",
+          .add_flags =
+              [flags](CLI::App& app) {
+                app.add_option("FILES", flags->files, kTextsHelp);
+                add_model_flags(app, flags->model);
+                app.add_option("--tokens", flags->tokens,
+                               "Token files instead of texts: paths of .bin files, braces, globs");
+                app.add_option(
+                    "--choices", flags->choices,
+                    "Read JSON lines with a prompt, choices and the number of the right choice, from 0");
+                add_input_flags(app, flags->input, /*sample_by=*/true);
+                app.add_option("--batch-size", flags->batch, "Passages that are read at a time")
+                    ->check(kAboveZero);
+                app.add_option("--length", flags->length,
+                               "Tokens of a passage; 0: the model's positions, at most 1024")
+                    ->check(kZeroOrMore);
+                app.add_option(
+                       "--stride", flags->stride,
+                       "Tokens from one passage of a document to the next; 0: the length, below it all "
+                       "but the first see what is before them")
+                    ->check(kZeroOrMore);
+                app.add_flag("--no-begin", flags->no_begin,
+                             "Do not put the model's begin token in front of a document that lacks it");
+                app.add_option("--out", flags->out, "A JSON line for each document or question");
+                app.add_flag("--json", flags->json, "As one JSON object");
+              },
+          .run = guarded_text("score", [flags] { return score(*flags); })};
 }
 
 }  // namespace sluice::cli

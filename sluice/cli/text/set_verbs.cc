@@ -159,18 +159,19 @@ Verb text_pack_verb() {
       .footer =
           "Writes OUT/PREFIX-0000.bin and OUT/PREFIX-0000.idx, … as Megatron-LM reads them, "
           "OUT/PREFIX.json, and a copy of the tokenizer.json.\n"
-          "Files appear when the whole set is written. A run that was stopped goes on when it is started "
-          "again.\n"
-          "Examples: sluice text pack 'web-{00..15}.jsonl.zst' tokens --tokenizer tokenizer.json --end-token "
-          "'<|endoftext|>'\n"
-          "          sluice text pack book.txt tokens --tokenizer tokenizer.json --sample-by paragraph",
+          "Files appear when the whole set is written. A run that was stopped continues when it is "
+          "started again.\n"
+          "Examples: sluice text pack 'web-{00..15}.jsonl.zst' tokens --tokenizer tokenizer.json "
+          "--end-token '<|endoftext|>'\n"
+          "          sluice text pack book.txt tokens --tokenizer tokenizer.json --sample-by "
+          "paragraph",
       .add_flags =
           [flags](CLI::App& app) {
             app.add_option("INPUT", flags->input, kTextsHelp)->required();
             add_set_flags(app, flags->options.set);
             app.add_option("--tokenizer", flags->tokenizer, "A tokenizer.json, or the folder that it is in")
                 ->required();
-            app.add_option("--end-token", flags->end, "A token behind each document (default: none)");
+            app.add_option("--end-token", flags->end, "Add this token after each document (default: none)");
             add_input_flags(app, flags->options.input, /*sample_by=*/true);
             app.add_option("--workers", flags->options.workers, "Threads that encode (0: one for each core)")
                 ->check(kZeroOrMore)
@@ -187,8 +188,8 @@ Verb text_verify_verb() {
           .add_flags =
               [flags](CLI::App& app) {
                 app.add_option("TOKENS", flags->files, kTokensHelp)->required();
-                app.add_option("--tokenizer", flags->tokenizer, "Whose ids they must be");
-                app.add_option("--vocab-size", flags->vocabulary, "What all ids must be below")
+                app.add_option("--tokenizer", flags->tokenizer, "Check that all ids are of this tokenizer");
+                app.add_option("--vocab-size", flags->vocabulary, "Check that all ids are below this")
                     ->check(kAboveZero);
               },
           .run = guarded_text("verify", [flags] { return verify(*flags); })};
@@ -210,7 +211,7 @@ Verb text_import_verb() {
                     ->required();
                 add_set_flags(app, options.set);
                 add_format(app, *flags, /*imports=*/true);
-                app.add_option("--vocab-size", options.vocabulary, "What all ids must be below")
+                app.add_option("--vocab-size", options.vocabulary, "Check that all ids are below this")
                     ->check(kAboveZero)
                     ->capture_default_str();
                 app.add_option("--begins-with", flags->begins_with,

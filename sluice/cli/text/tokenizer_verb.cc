@@ -56,12 +56,13 @@ Verb tokenizer_verb() {
   return {.name = "tokenizer",
           .help = "Learn a tokenizer (byte-level BPE) from texts",
           .footer =
-              "Writes a tokenizer.json that Hugging Face's tokenizers loads too; the merges are those that "
-              "its trainer "
-              "learns\n"
+              "Writes a tokenizer.json that Hugging Face's tokenizers loads too; the merges are the "
+              "same as its trainer learns\n"
               "from the same text.\n"
-              "Examples: sluice text tokenizer book.txt --vocab-size 8000 --special-token '<|endoftext|>'\n"
-              "          sluice text tokenizer 'web-{00..15}.jsonl.zst' --vocab-size 50000 --out web.json",
+              "Examples: sluice text tokenizer book.txt --vocab-size 8000 --special-token "
+              "'<|endoftext|>'\n"
+              "          sluice text tokenizer 'web-{00..15}.jsonl.zst' --vocab-size 50000 --out "
+              "web.json",
           .add_flags =
               [flags](CLI::App& app) {
                 auto& training = flags->training;

@@ -27,8 +27,8 @@ void add_input_flags(CLI::App& app, text::InputOptions& input, bool sample_by) {
          [&input](const std::string& name) {
            input.sample_by = base::value_or_throw(text::sample_by_of(name));
          },
-         base::str("What a document of a text file is; paragraphs end with an empty line, a document is a "
-                   "file (default: ",
+         base::str("Split a text file into documents in this way: a paragraph ends with an empty line, a "
+                   "document is the file (default: ",
                    input.sample_by == text::SampleBy::kLine ? "line" : "document", ")"))
       ->type_name("line|paragraph|document")
       ->check(one_of({"line", "paragraph", "document"}));
