@@ -65,7 +65,7 @@ Result<std::vector<std::string>> expand_name(std::string_view name) {
   const size_t close = name.find(']');
   if (const auto inside = name.substr(open + 1, close - open - 1); is_ipv6(inside)) {
     if (close + 1 == name.size()) return std::vector<std::string>{str(name.substr(0, open), inside)};
-    return fail(Code::kInvalidArgument, "\"", name, "\" has something behind the address ", inside,
+    return fail(Code::kInvalidArgument, "\"", name, "\" has something after the address ", inside,
                 ": expected a host without a port");
   }
   SLUICE_TRY(const auto numbers, expand_ranges(name.substr(open + 1, close - open - 1)));

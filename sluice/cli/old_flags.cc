@@ -29,7 +29,7 @@ constexpr OldFlag kOldFlags[] = {
     {"test_set_batch_size", "--test-batch-size", "of one replica, as before"},
     {"num_cores", "--devices", "of this process; sluice run starts a process on each host"},
     {"num_workers", "--original-workers",
-     "the order of so many workers; the threads that decode are --workers"},
+     "it reproduces the order of N workers; --workers sets the number of decoding threads"},
     {"log_steps", "--log-steps", "counted within the epoch, as before"},
     {"weight_decay", "--weight-decay", ""},
     {"target_accuracy", "--target-accuracy", "below it the exit status is 21, as before"},
@@ -37,8 +37,7 @@ constexpr OldFlag kOldFlags[] = {
     {"lr_scheduler_divide_every_n_epochs", "--lr-every-epochs", ""},
     {"lr_scheduler_divisor", "--lr-divisor", ""},
     {"save_model", "", "LOGDIR/last and LOGDIR/best are always kept; `sluice export` writes them for Python"},
-    {"load_chkpt_file", "--weights",
-     "weights alone, as before; --resume also brings optimizer and epoch back"},
+    {"load_chkpt_file", "--weights", "only weights, as before; --resume also restores optimizer and epoch"},
     {"load_chkpt_dir", "--weights", "the folder of load_chkpt_file"},
     {"model_bucket", "--logdir", "gs://BUCKET/FOLDER keeps logs and checkpoints"},
     {"profiler_port", "--profiler-port",
@@ -46,7 +45,7 @@ constexpr OldFlag kOldFlags[] = {
     {"metrics_debug", "--report", "", true},
     {"drop_last", "--remainder", "drop, which is the default", true},
     {"fake_data", "--fake-data", "", true},
-    {"async_closures", "", "logged values are always fetched while the device goes on", true},
+    {"async_closures", "", "logged values are always fetched while the device continues", true},
 };
 
 const OldFlag* find_old(std::string_view name) {
@@ -97,7 +96,7 @@ class Translation {
     if (lines_.empty()) return "";
     add_order();
     add_places();
-    return base::str("these flags are those of the PyTorch/XLA job, and are called otherwise here:\n",
+    return base::str("these flags belong to the PyTorch/XLA job and have other names here:\n",
                      base::join(lines_, "\n"), "\nThe whole command line is now\n  sluice train ",
                      pod::quote_all(words_),
                      "\nThat job's defaults are in recipes/resnet50_cifar10.toml: --config FILE.");

@@ -25,7 +25,7 @@ base::Result<ListenAddress> parse_listen_address(const std::string& text, const 
     address.host = address.host.substr(1, address.host.size() - 2);
   if (!port || address.host.empty())
     return base::fail(Code::kInvalidArgument, what,
-                      ": expected a port up to 65535, such as 9100, or an address with it, 0.0.0.0:9100; "
+                      ": expected a port up to 65535, such as 9100, or an address and a port, 0.0.0.0:9100; "
                       "found \"",
                       text, "\"");
   address.port = *port;

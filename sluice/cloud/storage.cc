@@ -287,7 +287,8 @@ base::Result<ObjectFacts> Storage::copy(const ObjectName& from, const ObjectName
     }
     token = text_of(json, "rewriteToken");
     if (token.empty())
-      return base::fail(Code::kUnknown, what, ": the server neither ended nor said how to go on");
+      return base::fail(Code::kUnknown, what,
+                        ": the server neither ended the copy nor said how to continue it");
   }
 }
 

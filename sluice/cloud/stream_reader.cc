@@ -94,9 +94,9 @@ class StreamReader : public ObjectReader {
       if (!response && response.error().code() != Code::kUnavailable)
         return base::fail_at(response, remote_.name);
       if (seen > 0 && remote_.version.empty())
-        return tl::unexpected<Error>(lost(base::str("the connection broke after ", seen,
-                                                    " bytes, and the server gives "
-                                                    "neither parts nor an ETag to go on by")));
+        return tl::unexpected<Error>(
+            lost(base::str("the connection broke after ", seen,
+                           " bytes, and the server gives neither parts nor an ETag to continue with")));
       const Error cause = response ? status_error(*response, remote_.name)
                                    : Error(Code::kUnavailable, remote_.name + ": " + response.error().what());
       SLUICE_OK(again.wait(cause, response ? retry_after(*response) : std::nullopt));

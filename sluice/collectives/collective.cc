@@ -83,11 +83,12 @@ base::Result<Contribution> Contribution::read(const pjrt::CustomCall& call, Kind
   SLUICE_TRY(const auto turn, call.number("turn"));
   const size_t turns = turn ? 1 : 0;
   if (call.num_operands() <= turns || call.num_operands() != call.num_results()) {
-    return base::fail(Code::kInvalidArgument,
-                      "a collective's custom call must have as many results as "
-                      "operands, at least one",
-                      turn ? " beside its turn" : "", "; found ", call.num_operands(), " operands and ",
-                      call.num_results(), " results");
+    return base::fail(
+        Code::kInvalidArgument,
+        "a collective's custom call must have the same number of results and operands, at least "
+        "one",
+        turn ? " besides its turn" : "", "; found ", call.num_operands(), " operands and ",
+        call.num_results(), " results");
   }
   if (turn) {
     SLUICE_TRY(const pjrt::CallBuffer follower, call.result(call.num_results() - 1));
@@ -304,7 +305,7 @@ base::Status Collective::compare_headers() const noexcept try {
   std::vector<Header> headers(all.size());
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].size() != sizeof mine)
-      return base::fail(Code::kDataLoss, "process ", i, " is at a collective of which it tells ",
+      return base::fail(Code::kDataLoss, "process ", i, " is at a collective that it describes in ",
                         all[i].size(), " bytes: expected ", sizeof mine);
     std::memcpy(&headers[i], all[i].data(), sizeof mine);
   }

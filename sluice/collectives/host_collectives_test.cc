@@ -364,7 +364,7 @@ TEST(HostCollectives, AHeaderOfAnotherLengthIsAnError) {
     config.processes = 2;
     config.transport = std::make_shared<Damaged>(std::string(size, '\xff'));
     ASSERT_TRUE(HostCollectives::get().configure(config));
-    expect_all(errors_with({}, 3), base::str("of which it tells ", size, " bytes: expected 64"));
+    expect_all(errors_with({}, 3), base::str("that it describes in ", size, " bytes: expected 64"));
   }
 }
 

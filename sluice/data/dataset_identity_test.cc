@@ -65,7 +65,7 @@ TEST_F(IdentityTest, AReplacedShardIsFoundAtResume) {
   replace(1);
   EXPECT_THAT(
       test::thrown([&] { described().resume(state, {}); }),
-      HasSubstr("cannot go on in mid-epoch: the shards have the same names and numbers of samples, but "
+      HasSubstr("cannot continue in mid-epoch: the shards have the same names and numbers of samples, but "
                 "local ones were written since"));
   folder_.write("s-1.tar", *base::read_file(path(1)) + std::string(10240, '\0'));
   EXPECT_THAT(test::thrown([&] { described().resume(state, {}); }),
@@ -126,7 +126,7 @@ TEST_F(IdentityTest, AShardOfAnotherSizeThanItsSumIsRefusedUnlessDamageIsSkipped
   const std::string whole = *base::read_file(path(1));
   folder_.write("s-1.tar", whole + std::string(512, '\0'));
   EXPECT_THAT(test::thrown([&] { (void)dataset(urls).size(); }),
-              HasSubstr("s-1.tar has 20992 bytes: sizes.json beside it says 20480 bytes with crc32c"));
+              HasSubstr("s-1.tar has 20992 bytes: sizes.json next to it says 20480 bytes with crc32c"));
   folder_.write("s-1.tar", whole.substr(0, 5120));
   const auto stream = dataset(urls).on_error(OnError::kSkip).max_bad(6).open();
   EXPECT_EQ(keys(all(*stream)).size(), 16u);
@@ -141,7 +141,7 @@ TEST_F(IdentityTest, AFreshRunComparesTheShardsThatItReadsWhole) {
   replace(1);
   const std::string said = test::thrown([&] { all(*dataset(urls).open()); });
   EXPECT_THAT(said, HasSubstr("s-1.tar has 20480 bytes with crc32c "));
-  EXPECT_THAT(said, HasSubstr(": sizes.json beside it says 20480 bytes with crc32c "));
+  EXPECT_THAT(said, HasSubstr(": sizes.json next to it says 20480 bytes with crc32c "));
   EXPECT_THAT(said, HasSubstr("run 'sluice data index'"));
   // In a shuffle whose ranges have a shard each, and when an epoch is opened without counting.
   EXPECT_THAT(test::thrown([&] { all(*dataset(urls).shuffle(4).interleave(3).open(0)); }),

@@ -95,13 +95,13 @@ void ReaderMemory::shrink(std::uint64_t bytes) {
 
 tl::unexpected<Error> too_much_memory(const std::string& what) {
   return base::fail(Code::kResourceExhausted, what, ": expected at most ", memory_limits().sample,
-                    " bytes for a sample. If it is sound, allow more with --max-sample");
+                    " bytes for a sample. If the sample is valid, allow more with --max-sample");
 }
 
 base::Status check_pixels(std::int64_t width, std::int64_t height) {
   if (height == 0 || width <= memory_limits().pixels / height) return {};
   return base::fail(Code::kResourceExhausted, width, " × ", height, " pixels are too many: expected at most ",
-                    memory_limits().pixels, ". If the image is sound, allow more with --max-pixels");
+                    memory_limits().pixels, ". If the image is valid, allow more with --max-pixels");
 }
 
 }  // namespace sluice::data

@@ -84,9 +84,9 @@ TEST_F(MemoryTest, ChunksOfPngAreBounded) {
   memory_limits().sample = std::uint64_t{1} << 30;
   const std::string packed = zlib_of(std::string(64 << 20, 'x'), 15);
   EXPECT_THAT(error_of("png", png_with(std::string("zTXtkey\0\0", 9) + packed)),
-              HasSubstr("not a sound PNG"));
+              HasSubstr("not a valid PNG"));
   EXPECT_THAT(error_of("png", png_with(std::string("iCCPkey\0\0", 9) + packed)),
-              HasSubstr("not a sound PNG"));
+              HasSubstr("not a valid PNG"));
   EXPECT_EQ(error_of("png", png_with(std::string("zTXtkey\0\0", 9) + zlib_of("a comment", 15))), "no error");
 }
 
@@ -269,7 +269,7 @@ TEST_F(MemoryTest, ADecodedBatchIsBounded) {
   };
   EXPECT_TRUE(next(3));  // of 30 kB each
   EXPECT_THAT(test::thrown([&] { next(4); }),
-              HasSubstr("decoded samples of its batch have more than 100000 bytes"));
+              HasSubstr("the decoded samples of its batch, including it, have more than 100000 bytes"));
 }
 
 // A window of 128 MiB for each stream, whatever it unpacks to.

@@ -25,7 +25,8 @@ std::int64_t number_in(const Words& words, const char* name) {
   const auto number = found == words.end() ? base::Result<std::int64_t>(base::fail(Code::kNotFound, name))
                                            : parse_whole_number(found->second);
   if (!number || *number < 0)
-    misuse(base::str("a stream's state has no number '", name, "': expected text that Stream::state() gave"));
+    misuse(base::str("a stream's state has no whole number '", name,
+                     "': expected text that Stream::state() gave"));
   return *number;
 }
 
@@ -95,9 +96,9 @@ void expect_same(const std::string& before, const std::string& now, const std::v
     if (was != value) differences.push_back(base::str(name, " is ", value, " now and was ", was));
   }
   if (differences.empty() && !content)
-    throw_error(content.error().code(), base::str("cannot go on in mid-epoch: ", content.error().what()));
+    throw_error(content.error().code(), base::str("cannot continue in mid-epoch: ", content.error().what()));
   if (differences.empty()) return;
-  misuse(base::str("cannot go on in mid-epoch, because the samples would come in another order: ",
+  misuse(base::str("cannot continue in mid-epoch, because the samples would come in another order: ",
                    base::join(differences, "; "),
                    ". Set this as it was when the state was taken, or begin with the next epoch"));
 }

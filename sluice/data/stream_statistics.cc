@@ -32,11 +32,11 @@ std::string advice(const std::string& narrowest, const Statistics& statistics, i
   }
   if (narrowest == "upload") return "larger batches, or smaller images";
   if (!statistics.indexed)
-    return "index files beside the shards, made by 'sluice data index', where they are not packed";
+    return "index files next to the shards, made by 'sluice data index', if the shards are not packed";
   if (statistics.remote && !statistics.cached)
     return "--cache DIR, from the second epoch on, a bucket in the same region, or more hosts";
   return statistics.remote ? "more hosts, which share the reading"
-                           : "a quicker disk, or shards that are not packed by gzip or zstd";
+                           : "a faster disk, or shards that are not packed by gzip or zstd";
 }
 
 std::string summary(const Statistics& statistics) {

@@ -14,7 +14,7 @@ TEST(Advice, FitsTheStageAndTheMachine) {
               HasSubstr("more --workers: 2 threads decode, and there are 8 cores"));
   EXPECT_THAT(advice("decode", statistics, 2), HasSubstr("all cores decode"));
   EXPECT_THAT(advice("upload", statistics, 8), HasSubstr("larger batches"));
-  EXPECT_THAT(advice("read", statistics, 8), HasSubstr("a quicker disk"));
+  EXPECT_THAT(advice("read", statistics, 8), HasSubstr("a faster disk"));
   statistics.remote = true;
   EXPECT_THAT(advice("read", statistics, 8), HasSubstr("--cache DIR"));
   statistics.cached = true;

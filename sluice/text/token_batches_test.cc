@@ -309,7 +309,7 @@ TEST_F(Batches, RefuseAnotherSetInMidEpoch) {
   const TokenBatches drawn(set({8, 8}), seeded);
   const std::string state = before.state({.skip_batches = 1});
   EXPECT_THAT(thrown([&] { drawn.resume(state, {}); }), HasSubstr("seed is 2 now and was 1"));
-  EXPECT_THAT(thrown([&] { other.resume(state, {}); }), HasSubstr("cannot go on in mid-epoch"));
+  EXPECT_THAT(thrown([&] { other.resume(state, {}); }), HasSubstr("cannot continue in mid-epoch"));
 }
 
 TEST_F(Batches, MaskingDrawsItsShareAndItsThreeKinds) {

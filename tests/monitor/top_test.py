@@ -359,7 +359,7 @@ class Training(TopTest):
                                 SLUICE_PLUGIN="cpu")
         self.assertIn("Address already in use; choose another port", taken.stderr)
         wrong = self.run_sluice("train", "--model", "mlp", "--fake-data", "--classes", "4", "--status-port", "x:y", status=2)
-        self.assertIn("expected a port up to 65535, such as 9100, or an address with it", wrong.stderr)
+        self.assertIn("expected a port up to 65535, such as 9100, or an address and a port", wrong.stderr)
         # The environment says the same, and the flag wins.
         self.assertIn("port 1.5", self.run_sluice("train", "--model", "mlp", "--fake-data", "--classes", "4", status=2,
                                                   SLUICE_STATUS_PORT="port 1.5").stderr)

@@ -111,7 +111,7 @@ def main(program):
         said = run("data", "cp", work / "readme", f"{root}/x", status=1)
         check("only read" in said, "writing:", said)
         said = run("data", "cp", f"{root}/top.tar", work / "x", status=1, HF_TOKEN=None)
-        check("there is none in HF_TOKEN and" in said, "no token:", said)
+        check("there is no token in HF_TOKEN and" in said, "no token:", said)
         (work / ".cache/huggingface").mkdir(parents=True)
         (work / ".cache/huggingface/token").write_text(TOKEN + "\n")
         run("data", "cp", f"{root}/top.tar", work / "by_file", HF_TOKEN=None)

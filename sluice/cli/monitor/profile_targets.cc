@@ -101,8 +101,8 @@ base::Status ProfileTargets::look_at_run() {
     targets_.push_back({reach(who.profiler), std::move(one.process.status), one.worker});
   }
   if (targets_.empty())
-    return base::fail(Code::kFailedPrecondition, "none of the ", workers_, " workers of the run ", run_,
-                      " says how far it is: they are no programs of Sluice, or have not begun yet");
+    return base::fail(Code::kFailedPrecondition, "not one of the ", workers_, " workers of the run ", run_,
+                      " reports its progress: they are not Sluice programs, or have not begun yet");
   return {};
 }
 

@@ -87,9 +87,9 @@ class HubSigner : public Signer {
       advice = " (private, gated, or missing";
     else
       return error;
-    advice += token_.empty() ? "; the request was made without a token: there is none in " + token_from_ +
+    advice += token_.empty() ? "; the request had no token: there is no token in " + token_from_ +
                                    ". 'hf auth login' writes one)"
-                             : "; the request was made with the token of " + token_from_ + ")";
+                             : "; the request had the token of " + token_from_ + ")";
     return Error(error.code(), error.what() + advice);
   }
 

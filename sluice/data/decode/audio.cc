@@ -80,7 +80,7 @@ base::Status check_length(std::string_view bytes) {
 }  // namespace
 
 base::Result<Sound> decode_sound(std::string_view bytes) {
-  if (!is_sound(bytes)) return base::fail(Code::kDataLoss, "not a sound file: expected FLAC or WAV");
+  if (!is_sound(bytes)) return base::fail(Code::kDataLoss, "not an audio file: expected FLAC or WAV");
   if (!base::starts_with(bytes, "fLaC")) SLUICE_OK(check_length(bytes));
   SoundMemory memory{bytes};
   SF_VIRTUAL_IO io{size_of_sound, seek_sound, read_sound, write_sound, tell_sound};

@@ -102,7 +102,7 @@ base::Status check_layout(const Sample& sample, const BatchLayout& layout) {
   if (sample.fields.size() != layout.columns.size())
     return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key, " has ",
                       sample.fields.size(), " fields, others have ", layout.columns.size(),
-                      ": expected as many in each");
+                      ": expected the same number in each");
   for (std::size_t i = 0; i < sample.fields.size(); ++i) {
     if (std::holds_alternative<Arrays>(sample.fields[i]))
       return base::fail(Code::kInvalidArgument, sample.shard, ": sample ", sample.key,

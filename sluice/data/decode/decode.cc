@@ -39,7 +39,7 @@ base::Result<Value> finished(const Pixels& pixels, const DecodePlan& plan) {
   const bool normalized = !plan.levels.empty();
   if (normalized && plan.levels.size() != static_cast<std::size_t>(pixels.channels) * 256)
     return base::fail(Code::kInvalidArgument, "an image of ", pixels.channels, " channels: expected ",
-                      plan.levels.size() / 256, ", as many as normalize_on_host() has means");
+                      plan.levels.size() / 256, ", the number of means of normalize_on_host()");
   std::vector<std::int64_t> shape{pixels.height, pixels.width, pixels.channels};
   if (spec.channels_first) shape = {pixels.channels, pixels.height, pixels.width};
   const ElementType type = spec.real || normalized ? ElementType::kFloat32 : ElementType::kUint8;

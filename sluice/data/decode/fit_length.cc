@@ -65,7 +65,7 @@ base::Status fit_length(Sample& sample, std::int64_t length, std::int64_t shape_
   sample.length = std::min(length, shape_length);
   if (any) return {};
   return base::fail(Code::kInvalidArgument, "the sample's length is ", length,
-                    ", but none of its fields is an array with so many rows: expected one that is padded");
+                    ", but no field of it is an array with that number of rows: expected one that is padded");
 }
 
 }  // namespace sluice::data

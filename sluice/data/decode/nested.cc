@@ -187,8 +187,7 @@ base::Result<std::string> json_of_packed(std::string_view bytes, Format format) 
   const bool cbor = format == Format::kCbor;
   const char* const name = cbor ? "CBOR" : "MessagePack";
   if (cbor && !cbor_pieces_are_flat(bytes))
-    return base::fail(Code::kDataLoss,
-                      "not valid CBOR: a string in pieces, one of which comes in pieces itself");
+    return base::fail(Code::kDataLoss, "not valid CBOR: a piece of a string comes in pieces itself");
   SLUICE_OK(claim_memory(4 * bytes.size(), "the values of a nested format"));  // texts, and what is written
   Tree tree;
   const bool read = Json::sax_parse(

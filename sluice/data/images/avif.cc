@@ -11,7 +11,7 @@ namespace sluice::data {
 namespace {
 
 tl::unexpected<Error> unsound_avif(avifResult result) {
-  return base::fail(Code::kDataLoss, "not a sound AVIF: ", avifResultToString(result));
+  return base::fail(Code::kDataLoss, "not a valid AVIF: ", avifResultToString(result));
 }
 
 using Decoder = std::unique_ptr<avifDecoder, decltype(&avifDecoderDestroy)>;
@@ -107,7 +107,7 @@ base::Result<Pixels> decode_avif(std::string_view bytes, ColorModel model) {
   result = avifDecoderNextImage(decoder.get());
   if (result != AVIF_RESULT_OK) return unsound_avif(result);
   if (decoder->image->width != width || decoder->image->height != height)
-    return base::fail(Code::kDataLoss, "not a sound AVIF: its image is not as large as it says");
+    return base::fail(Code::kDataLoss, "not a valid AVIF: its image is not as large as it says");
   Pixels pixels{height, width, alpha ? 4 : 3, {}};
   pixels.bytes.resize(size);
   avifRGBImage rgb;

@@ -27,7 +27,7 @@ std::uint32_t little(std::string_view bytes, std::size_t at, std::size_t size) {
 }
 
 tl::unexpected<Error> unsound_bmp(const char* why) {
-  return base::fail(Code::kDataLoss, "not a sound BMP: ", why);
+  return base::fail(Code::kDataLoss, "not a valid BMP: ", why);
 }
 
 base::Result<Header> parse_header(std::string_view bytes) {

@@ -24,7 +24,7 @@ int read_gif(GifFileType* gif, GifByteType* out, int size) {
 tl::unexpected<Error> unsound_gif(int error) {
   const char* reason = GifErrorString(error);
   return base::fail(Code::kDataLoss,
-                    "not a sound GIF: ", reason != nullptr ? reason : "it is damaged or cut off");
+                    "not a valid GIF: ", reason != nullptr ? reason : "it is damaged or cut off");
 }
 
 // Reads up to the first frame; the index of its transparent colour, or −1.
@@ -37,7 +37,7 @@ base::Result<int> find_frame(GifFileType* gif) {
       if (DGifGetImageDesc(gif) == GIF_ERROR) return unsound_gif(gif->Error);
       return transparent;
     }
-    if (type == TERMINATE_RECORD_TYPE) return base::fail(Code::kDataLoss, "not a sound GIF: it has no image");
+    if (type == TERMINATE_RECORD_TYPE) return base::fail(Code::kDataLoss, "not a valid GIF: it has no image");
     if (type != EXTENSION_RECORD_TYPE) continue;
     int code = 0;
     GifByteType* block = nullptr;
@@ -85,7 +85,7 @@ base::Result<Pixels> decode_gif(std::string_view bytes, ColorModel model) {
   SLUICE_TRY(const int transparent, find_frame(gif.get()));
   const GifImageDesc& frame = gif->Image;
   if (frame.Width < 1 || frame.Height < 1 || frame.Left < 0 || frame.Top < 0)
-    return base::fail(Code::kDataLoss, "not a sound GIF: a frame of ", frame.Width, "×", frame.Height);
+    return base::fail(Code::kDataLoss, "not a valid GIF: a frame of ", frame.Width, "×", frame.Height);
   // A frame that is larger than the screen enlarges it, as in Pillow.
   gif->SWidth = std::max(gif->SWidth, frame.Left + frame.Width);
   gif->SHeight = std::max(gif->SHeight, frame.Top + frame.Height);

@@ -265,7 +265,7 @@ bool jpeg_has_end(std::string_view bytes) { return base::ends_with(bytes, "\xff\
 
 tl::unexpected<Error> jpeg_error(const JpegReader& reader, const JpegWork& work) {
   if (work.refused) return tl::unexpected<Error>(*work.refused);
-  return base::fail(Code::kDataLoss, "not a sound JPEG: ", reader.errors.message);
+  return base::fail(Code::kDataLoss, "not a valid JPEG: ", reader.errors.message);
 }
 
 // Decoded pixels to RGB.

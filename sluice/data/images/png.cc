@@ -16,7 +16,7 @@ constexpr std::size_t kMaxChunk = std::size_t{16} << 20, kMaxChunks = std::size_
 using Context = std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)>;
 
 tl::unexpected<Error> png_error(int status) {
-  return base::fail(Code::kDataLoss, "not a sound PNG: ", spng_strerror(status));
+  return base::fail(Code::kDataLoss, "not a valid PNG: ", spng_strerror(status));
 }
 
 }  // namespace
@@ -43,7 +43,7 @@ base::Result<Pixels> decode_png_general(std::string_view bytes, ColorModel model
   // not look at the marker's own checksum.
   if (int status = spng_decode_chunks(context.get())) return png_error(status);
   if (bytes.rfind("IEND\xae\x42\x60\x82") == std::string_view::npos)
-    return base::fail(Code::kDataLoss, "not a sound PNG: it is cut off inside its end marker");
+    return base::fail(Code::kDataLoss, "not a valid PNG: it is cut off inside its end marker");
   if (alpha) return pixels;
   return convert_rgb(std::move(pixels), model);
 }

@@ -57,7 +57,7 @@ int on_tiff_warning(TIFF*, void*, const char*, const char*, va_list) { return 1;
 
 tl::unexpected<Error> unsound_tiff(const TiffMemory& memory) {
   return base::fail(Code::kDataLoss,
-                    "not a sound TIFF: ", memory.reason.empty() ? "it is damaged or cut off" : memory.reason);
+                    "not a valid TIFF: ", memory.reason.empty() ? "it is damaged or cut off" : memory.reason);
 }
 
 }  // namespace

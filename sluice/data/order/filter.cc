@@ -133,7 +133,7 @@ base::Result<Filter> parse_condition(std::string_view text) {
   const char first = condition.comparison.front();
   if ((first == '<' || first == '>') && !number_of(condition.values.front()))
     return no_condition(text,
-                        base::str("compares with '", condition.values.front(), "', which is no number"));
+                        base::str("compares with '", condition.values.front(), "', which is not a number"));
   Filter filter;
   if (condition.member != kKey) filter.members.insert(condition.member);
   filter.text = base::trim(text);

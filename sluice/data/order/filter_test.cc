@@ -76,7 +76,7 @@ TEST_F(FilterTest, SenselessConditionsAreNamed) {
   EXPECT_THAT(error("json:a..b = 3"), HasSubstr("names no field of the JSON"));
   EXPECT_THAT(error("cls in 1,,2"), HasSubstr("has an empty value"));
   EXPECT_THAT(error("cls ="), HasSubstr("has an empty value"));
-  EXPECT_THAT(error("cls < many"), HasSubstr("compares with 'many', which is no number"));
+  EXPECT_THAT(error("cls < many"), HasSubstr("compares with 'many', which is not a number"));
 }
 
 TEST_F(FilterTest, TheOrderIsThatOfASetWithoutTheOthers) {
@@ -178,8 +178,8 @@ TEST_F(FilterTest, PaddingLooksLikeASampleThatIsTaken) {
 TEST_F(FilterTest, NothingLeftIsAnError) {
   const std::string urls = shards(2, 20);
   EXPECT_THAT(test::thrown([&] { dataset(urls).where("clas in 1").where("cls = 1").size(); }),
-              HasSubstr("none of the 40 samples of " + folder_.path("s-0.tar") +
-                        " and others is taken: expected some for which 'clas in 1' and 'cls = 1' holds"));
+              HasSubstr("0 of the 40 samples of " + folder_.path("s-0.tar") +
+                        " and others are taken: expected some for which 'clas in 1' and 'cls = 1' holds"));
   EXPECT_THAT(test::thrown([&] { dataset("-").where("cls = 1").open(); }), HasSubstr("or filtered"));
 }
 

@@ -342,7 +342,7 @@ TEST_F(LengthBucketsTest, Mistakes) {
               }),
               HasSubstr("do not fill one batch of any shape"));
   EXPECT_THAT(test::thrown([&] { bucketed(urls).map(drop_tokens).open(0)->next(); }),
-              HasSubstr("but none of its fields is an array with so many rows"));
+              HasSubstr("but no field of it is an array with that number of rows"));
 }
 
 }  // namespace

@@ -261,7 +261,7 @@ base::Status PipelineStream::hold_decoded(Work& work, const Sample& sample) cons
   const std::uint64_t limit = memory_limits().readers;
   if (work.decoded.fetch_add(bytes) + bytes <= limit) return {};
   return base::fail(
-      Code::kResourceExhausted, "with it, the decoded samples of its batch have more than ", limit,
+      Code::kResourceExhausted, "the decoded samples of its batch, including it, have more than ", limit,
       " bytes: choose a smaller --batch-size or smaller images, or allow more with --max-buffered");
 }
 

@@ -140,8 +140,8 @@ tl::unexpected<Error> nothing_left(const std::vector<std::string>& urls, const S
                                    std::int64_t samples) {
   std::vector<std::string> texts;
   for (const Filter& one : survey.filters) texts.push_back(one.text);
-  return base::fail(Code::kInvalidArgument, "none of the ", samples, " samples of ", urls.front(),
-                    urls.size() > 1 ? " and others" : "", " is taken: expected some for which '",
+  return base::fail(Code::kInvalidArgument, "0 of the ", samples, " samples of ", urls.front(),
+                    urls.size() > 1 ? " and others" : "", " are taken: expected some for which '",
                     base::join(texts, "' and '"), "' holds; 'sluice data cat' shows what samples hold");
 }
 

@@ -237,8 +237,8 @@ base::Status Cache::make_room(std::uint64_t size) const {
   if (total <= bytes_)
     for (const auto& file : removable) ::unlink(file->path().c_str());
   if (total <= bytes_) return {};
-  return base::fail(Code::kResourceExhausted, "the cache ", folder_, " may hold ", bytes_,
-                    " bytes, of which ", total - size, " are in use: no room for ", size, " more");
+  return base::fail(Code::kResourceExhausted, "the cache ", folder_, " may hold ", bytes_, " bytes, and ",
+                    total - size, " are in use: no room for ", size, " more");
 }
 
 base::Result<std::unique_ptr<CachedFile>> Cache::lock_folder() const {

@@ -134,8 +134,9 @@ base::Status ShardReader::add(RawSample& sample, bool with_payload) {
 base::Status ShardReader::read_payload(Field& field, RawSample& sample) {
   auto status = tar_.read_payload(field.bytes);
   if (status && held_ + field.size > memory_limits().sample)
-    status = too_much_memory(base::str(*shard_, ": member ", ahead_.name, " (header at byte ", field.offset,
-                                       "): with it, the sample has ", held_ + field.size, " bytes"));
+    status =
+        too_much_memory(base::str(*shard_, ": member ", ahead_.name, " (header at byte ", field.offset,
+                                  "): including this member, the sample has ", held_ + field.size, " bytes"));
   held_ += field.size;
   if (status || status.error().code() != Code::kResourceExhausted) return status;
   field.bytes = std::string();

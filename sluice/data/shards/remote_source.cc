@@ -18,7 +18,7 @@ constexpr std::size_t kSkipBytes = 1 << 20;
 
 void go_on_without_cache(const Error& error) {
   static std::atomic<bool> said{false};
-  if (!said.exchange(true)) base::warn("reading goes on without the cache: ", error.what());
+  if (!said.exchange(true)) base::warn("reading continues without the cache: ", error.what());
 }
 
 void say_that_not_all_is_cached(const Error& error) {

@@ -165,7 +165,7 @@ base::Result<std::string> format_index(const ShardIndex& index) {
     for (const IndexedMember& member : members) {
       if (member.extension.empty())
         return base::fail(Code::kInvalidArgument, "the member '", member.name,
-                          "' cannot stand in an index file: expected a name with an extension");
+                          "' cannot be listed in an index file: expected a name with an extension");
       text += base::str(&member == &members.front() ? "" : " ", escaped(member.extension), " ", member.offset,
                         " ", member.size, " ", escaped(member.name));
     }
@@ -186,8 +186,8 @@ base::Result<ShardIndex> parse_index(std::string_view text, const std::string& n
   const std::string_view version = take_word(first), count_word = take_word(first);
   std::uint64_t count = 0;
   if (base::starts_with(version, kTokensMagic))
-    return base::fail(Code::kInvalidArgument, name, ": expected the index of a shard (.tar), found that of ",
-                      "a token file, which is no shard");
+    return base::fail(Code::kInvalidArgument, name,
+                      ": expected the index of a shard (.tar), found the index of ", "a token file");
   if (version != kVersion || !parse_number(count_word, count))
     return base::fail(Code::kDataLoss, name, ": expected an index file that begins with '", kVersion,
                       " SAMPLES', found ", shown(version, count_word),

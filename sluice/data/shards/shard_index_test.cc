@@ -83,7 +83,7 @@ TEST(ShardIndex, NoBytesOfAnotherFileAreShown) {
     return std::string(parse_index(text, "x.idx").error().what());
   };
   EXPECT_EQ(error(std::string_view("MMIDIDX\0\0\1\0\0", 12)),
-            "x.idx: expected the index of a shard (.tar), found that of a token file, which is no shard");
+            "x.idx: expected the index of a shard (.tar), found the index of a token file");
   EXPECT_THAT(error("v1.2\x01 \x02\n"), testing::HasSubstr("found other bytes than text: make it again"));
 }
 

@@ -306,9 +306,9 @@ std::string ShardSum::text() const {
 }
 
 std::string not_as_recorded(const std::string& url, const std::string& found, const ShardSum& recorded) {
-  return base::str(url, " has ", found, ": sizes.json beside it says ", recorded.text(),
-                   ". It was damaged or replaced after that: bring the former shard back, or, if this one is "
-                   "right, run 'sluice data index'");
+  return base::str(url, " has ", found, ": sizes.json next to it says ", recorded.text(),
+                   ". The shard was damaged or replaced since: restore the former shard, or run 'sluice "
+                   "data index' if this one is right");
 }
 
 std::unique_ptr<Source> memory_source(std::string name, std::string bytes) {

@@ -83,9 +83,9 @@ TEST_F(AppendTest, WhatThereIsNothingToAddTo) {
   const std::string list = folder_.write("list.txt", "in/b/0.png 1\n");
   EXPECT_THAT(run("list.txt", true).error().what(), HasSubstr("has no shards named train-0000.tar …"));
   ASSERT_TRUE(run("list.txt", false));
-  EXPECT_THAT(
-      run("in", true).error().what(),
-      HasSubstr("classes.txt is missing: the set's classes have no names, so that 'b' has no number in it"));
+  EXPECT_THAT(run("in", true).error().what(),
+              HasSubstr("classes.txt is missing: the set's classes have no names, so Sluice cannot number "
+                        "'b'; expected a list"));
   EXPECT_THAT(run("in", false).error().what(), HasSubstr("or add to them with 'sluice data append'"));
   ASSERT_TRUE(run("list.txt", true));
   EXPECT_THAT(samples(), ElementsAre("0000000:1:10", "0000001:1:10"));

@@ -132,7 +132,7 @@ TEST(ShardUpload, ARunThatEndedWithAnErrorGoesOn) {
     return write_shards(7, produce, options);
   };
   EXPECT_THAT(write_part("bad").error().what(),
-              HasSubstr("no image; the shards that were uploaded are in gs://b/stopped/.train.partial/"));
+              HasSubstr("no image; the uploaded shards are in gs://b/stopped/.train.partial/"));
   EXPECT_EQ(object("stopped/sizes.json"), "nothing");
   service().set_fault([](const cloud::test::Request& request) -> std::optional<cloud::test::Reply> {
     if (request.parameter("name") != "stopped/.train.partial/train-0002.tar") return std::nullopt;

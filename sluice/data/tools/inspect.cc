@@ -63,7 +63,7 @@ class ShardCheck {
     const bool known = record && record->sum;
     report_.unsummed += known ? 0 : 1;
     if (!known || *record->sum == sum_) return {};
-    return base::fail(Code::kDataLoss, url_, " has ", sum_.text(), ": sizes.json beside it says ",
+    return base::fail(Code::kDataLoss, url_, " has ", sum_.text(), ": sizes.json next to it says ",
                       record->sum->text(),
                       ". A byte of it was changed, or it was replaced, after its index was made");
   }
@@ -77,7 +77,7 @@ class ShardCheck {
     SLUICE_TRY(const auto record, sizes_.find(url_));
     if (!record || record->samples == report_.samples) return {};
     return base::fail(Code::kDataLoss, url_, " has ", base::counted(report_.samples, "sample"),
-                      ": sizes.json beside it says ", record->samples);
+                      ": sizes.json next to it says ", record->samples);
   }
   base::Status compare_index(const ShardIndex& index) const {
     const std::string path = index_path(url_);

@@ -73,7 +73,7 @@ TEST(Inspect, VerifyComparesWithTheIndexAndTheCounts) {
   ASSERT_TRUE(base::remove_file(index_path(shard)));
   folder.write("sizes.json", "{\"s.tar\": 11}");
   EXPECT_THAT(problems_of({{shard}, {}, 0, 1, nullptr}),
-              ElementsAre(HasSubstr("sizes.json beside it says 11")));
+              ElementsAre(HasSubstr("sizes.json next to it says 11")));
 }
 
 // 80,000 members with one key took minutes, as each was compared with all before it.

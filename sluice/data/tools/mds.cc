@@ -36,7 +36,7 @@ std::string text(const json& object, const char* key) {
 }
 std::uint64_t number(const json& value, const char* key, std::uint64_t most) {
   if (!value.is_number_unsigned() || value.get<std::uint64_t>() > most)
-    throw IndexError(base::str("'", key, "' is no number from 0 to ", most));
+    throw IndexError(base::str("'", key, "' is not a number from 0 to ", most));
   return value.get<std::uint64_t>();
 }
 const json& list(const json& object, const char* key) {
@@ -167,7 +167,7 @@ base::Result<std::vector<std::string_view>> MdsShard::sample(std::int64_t place)
   }
   if (values.size() < columns_.size() || at != end)
     return base::fail(Code::kDataLoss, "sample ", place, " has ", end - begin,
-                      " bytes, which its columns do not fill: are they those of the index?");
+                      " bytes, which its columns do not fill: does index.json describe this shard?");
   return values;
 }
 

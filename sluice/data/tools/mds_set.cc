@@ -84,7 +84,7 @@ base::Result<MdsSet> MdsSet::open(const std::string& folder) {
   for (const MdsShardFacts& shard : set.shards_) {
     if (shard.columns != set.columns())
       return base::fail(Code::kInvalidArgument, path, ": the columns of ", shard.raw.name,
-                        " are not those of ", set.shards_.front().raw.name);
+                        " differ from the columns of ", set.shards_.front().raw.name);
     set.samples_ += shard.samples;
   }
   return set;

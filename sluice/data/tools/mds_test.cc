@@ -163,7 +163,7 @@ TEST_F(Mds, AnIndexOfSomethingElseIsAnError) {
     EXPECT_THAT(read(with("\"basename\": \"a\"", base::str("\"basename\": \"", name, "\""))),
                 HasSubstr("outside of the set's folder"))
         << name;
-  EXPECT_THAT(read(with("\"bytes\": 1", "\"bytes\": -1")), HasSubstr("'bytes' is no number"));
+  EXPECT_THAT(read(with("\"bytes\": 1", "\"bytes\": -1")), HasSubstr("'bytes' is not a number"));
   EXPECT_THAT(read(with("[null, 8, null]", "[null, 8]")), HasSubstr("3 columns, 3 encodings and 2 sizes"));
   write("index.json", with("\"int\"", "\"float128\""));
   EXPECT_THAT(error_of(pack()), HasSubstr("column 'number': the encoding 'float128' is not known"));

@@ -113,7 +113,7 @@ base::Result<std::string> widened(const char* numpy, const MdsArray& array) {
       elements.append(reinterpret_cast<const char*>(&wide), sizeof wide);
     }
   });
-  if (!fits) return damaged("a number of uint64 is above 2^63 − 1, and tensors hold no such number");
+  if (!fits) return damaged("a number of uint64 is above 2^63 − 1, the largest that tensors hold");
   return npy_file(numpy, array.shape, elements);
 }
 
@@ -174,7 +174,7 @@ base::Result<std::vector<std::string_view>> images_of(const MdsEncoding& encodin
     if (!image) return damaged(base::str("image ", images.size(), " of a list is cut off"));
     images.push_back(*image);
   }
-  if (!reader.rest().empty()) return damaged("bytes are left behind a list of images");
+  if (!reader.rest().empty()) return damaged("bytes are left after a list of images");
   return images;
 }
 
@@ -243,7 +243,7 @@ base::Result<MdsArray> mds_array(const MdsEncoding& encoding, std::string_view v
     const auto code = reader.number(1);
     array.type = code ? type_of(static_cast<int>(*code)) : nullptr;
     if (array.type == nullptr)
-      return damaged(code ? base::str("an array's element type is ", *code, ", which is none of NumPy's")
+      return damaged(code ? base::str("an array's element type is ", *code, ", which NumPy does not have")
                           : std::string("an array has no bytes"));
   }
   std::uint64_t need = array.type->size;

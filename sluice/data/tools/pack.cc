@@ -222,9 +222,9 @@ base::Status number_as_before(const PackOptions& options, std::vector<ImageFile>
     return base::fail(Code::kNotFound, "there is no folder ", options.shards.folder,
                       ": expected the folder of a set; 'sluice data pack' makes one");
   if (!text)
-    return base::fail(Code::kNotFound, path, " is missing: the set's classes have no names, so that '",
-                      report.classes.front(),
-                      "' has no number in it; expected a list with numbers for classes");
+    return base::fail(Code::kNotFound, path,
+                      " is missing: the set's classes have no names, so Sluice cannot number '",
+                      report.classes.front(), "'; expected a list with numbers for classes");
   std::vector<std::string> names = base::split(base::trim(*text), '\n');
   std::map<std::string, std::int64_t> labels;
   for (const std::string& name : report.classes)

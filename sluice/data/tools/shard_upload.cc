@@ -48,8 +48,8 @@ class BucketStore : public ShardStore {
       remove();
       return error;
     }
-    return Error(error.code(), base::str(error.what(), "; the shards that were uploaded are in ", place(),
-                                         ": the same command goes on behind them"));
+    return Error(error.code(), base::str(error.what(), "; the uploaded shards are in ", place(),
+                                         ": the same command continues after them"));
   }
   // Its index file came before it.
   base::Result<std::optional<ShardSum>> kept(const std::string& name) override {
