@@ -30,7 +30,7 @@ TEST(Hostlist, ExplainsWhatIsNoList) {
   }
   EXPECT_THAT(expand_hostlist("n[3-1]").error().what(), HasSubstr("\"3-1\""));
   EXPECT_THAT(expand_hostlist("[fd00::1]:22").error().what(),
-              HasSubstr("behind the address fd00::1: expected a host without a port"));
+              HasSubstr("after the address fd00::1: expected a host without a port"));
 }
 
 TEST(Hostlist, HostAndPort) {

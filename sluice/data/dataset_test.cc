@@ -282,7 +282,7 @@ TEST_F(DatasetTest, AStateGoesOnWithOtherWorkersAndParts) {
               HasSubstr("buffer is 157 now and was 1"));
   EXPECT_THAT(test::thrown([&] { dataset(shards(7, 30)).shuffle(60).batch(4).seed(3).resume(state, two); }),
               HasSubstr("samples is 210 now and was 217; shards is"));
-  EXPECT_THAT(test::thrown([&] { data.resume("nonsense", two); }), HasSubstr("no number 'epoch'"));
+  EXPECT_THAT(test::thrown([&] { data.resume("nonsense", two); }), HasSubstr("no whole number 'epoch'"));
 }
 
 TEST_F(DatasetTest, TuplesAndMapsAsInWebdataset) {

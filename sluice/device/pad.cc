@@ -47,7 +47,7 @@ Padded pad_to(at::TensorList sequences, at::IntArrayRef lengths, const at::Scala
   for (const at::Tensor& sequence : sequences) {
     TORCH_CHECK(sequence.dim() > 0 && sequence.sizes().slice(1) == sequences[0].sizes().slice(1) &&
                     sequence.options().type_equal(sequences[0].options()),
-                "sluice::pad_to: expected sequences that differ in their first size alone, found ",
+                "sluice::pad_to: expected sequences that differ only in their first size, found ",
                 sequences[0].toString(), sequences[0].sizes(), " and ", sequence.toString(),
                 sequence.sizes());
     longest = std::max(longest, sequence.size(0));

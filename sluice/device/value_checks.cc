@@ -50,7 +50,7 @@ std::string message(const ValueCheck& check, int64_t found, const std::string& p
                                    : base::str("values from ", check.low, " to ", check.high - 1,
                                                check.except ? base::str(", or ", *check.except) : "");
   return base::str(who, " holds ", found, ", expected ", expected, "; ", program,
-                   " found it and went on with another value (SLUICE_CHECK=0 does not look)");
+                   " found it and continued with another value (SLUICE_CHECK=0 turns this check off)");
 }
 
 }  // namespace

@@ -75,12 +75,12 @@ size_t PassageScorer::add(Passage passage) {
     throw_error(Code::kInvalidArgument, base::str("model ", options.type, ": ", what...));
   };
   if (passage.first < 1 || passage.first >= passage.ids.size())
-    refuse("the passage has ", passage.ids.size(), " tokens, of which those from ", passage.first,
-           " on are to be scored: expected at least one before them and one of them");
+    refuse("the passage has ", passage.ids.size(), " tokens, and the tokens from ", passage.first,
+           " on are to be scored: expected at least one token to score and one before it");
   const auto read = static_cast<int64_t>(passage.ids.size()) - 1;
   if (read > options.positions)
     refuse("the passage has ", read + 1, " tokens, the model's positions serve ", options.positions,
-           " and the one behind them");
+           " tokens and the one after them");
   for (size_t place = 0; place < passage.ids.size(); ++place)
     if (passage.ids[place] >= options.vocabulary)
       refuse("the token ", passage.ids[place], " at place ", place, " is not below the vocabulary's size, ",

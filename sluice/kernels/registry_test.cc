@@ -388,8 +388,9 @@ TEST(Update, CodeThatReadsWhatIsNotThereIsRefused) {
 TEST(Lstm, HasAllSequencesRowsForEachStep) {
   TestCall call = example("lstm_of_rows");
   call.operands[0].dims = call.results[0].dims = {7, 20};
-  EXPECT_THAT(refusal(call), HasSubstr("operand 0 (steps) has 7 rows, expected as many for each step as "
-                                       "operand 2 (state), 2"));
+  EXPECT_THAT(refusal(call),
+              HasSubstr("operand 0 (steps) has 7 rows, expected for each step the number of rows of "
+                        "operand 2 (state), 2"));
 }
 
 TEST(Lstm, GatesTakeTheirMemory) {

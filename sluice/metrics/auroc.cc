@@ -16,10 +16,9 @@ class AurocDefinition : public Definition {
       throw_error(Code::kInvalidArgument,
                   base::str("Auroc: expected at least 2 thresholds, found ", options.thresholds));
     if (options.average == Average::kMicro && options.classes > 1)
-      throw_error(
-          Code::kInvalidArgument,
-          "Auroc: each class has a curve of its own, and there is none of all together: expected the average "
-          "kMacro, kWeighted or kClasses, found kMicro");
+      throw_error(Code::kInvalidArgument,
+                  "Auroc: expected the average kMacro, kWeighted or kClasses, found kMicro: each class has "
+                  "its own curve, and no curve covers all classes");
   }
   std::string name() const override { return std::string("auroc") + suffix(options_.average); }
 

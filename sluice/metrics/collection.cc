@@ -20,7 +20,7 @@ struct Plain {
 
 template <typename Named>
 std::string nearest_of(const std::string& name, const std::vector<Named>& known) {
-  if (known.empty()) return "there are none";
+  if (known.empty()) return "there are no values";
   const std::string nearest = base::nearest(name, known);
   return base::str("there are ", base::join(known, ", "),
                    nearest.empty() ? "" : base::str("; did you mean \"", nearest, "\"?"));
@@ -49,8 +49,8 @@ const Value& Values::value(const std::string& name) const {
     if (one.name == name) return one;
     known.push_back(one.name);
   }
-  throw_error(Code::kNotFound,
-              base::str("no number is called \"", name, "\": ", collection_detail::nearest_of(name, known)));
+  throw_error(Code::kNotFound, base::str("cannot find a number called \"", name,
+                                         "\": ", collection_detail::nearest_of(name, known)));
 }
 
 const torch::Tensor& Values::tensor(const std::string& name) const {

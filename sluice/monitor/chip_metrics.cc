@@ -177,7 +177,7 @@ base::Result<std::vector<DeviceValue>> parse_metric(std::string_view message) {
       if (metric.field() != 3 || !metric.is_bytes()) continue;
       const auto value = device_value(metric.bytes());
       if (!value)
-        return base::fail(Code::kDataLoss, "a value in the answer names no device, or is no number");
+        return base::fail(Code::kDataLoss, "a value in the answer names no device, or is not a number");
       values.push_back(*value);
     }
     if (metric.broken()) return base::fail(Code::kDataLoss, "the answer is no list of metrics");

@@ -84,9 +84,9 @@ std::string prometheus_text(const HostReport& report) {
   using Value = std::optional<double>;
   of_processes("sluice_step", "Steps so far.", [](const SeenProcess& p) -> Value { return p.status.step; });
   of_processes("sluice_epoch", "The epoch.", [](const SeenProcess& p) -> Value { return p.status.epoch; });
-  of_processes("sluice_step_seconds", "Of one step.",
+  of_processes("sluice_step_seconds", "Seconds of one step.",
                [](const SeenProcess& p) -> Value { return p.status.step_ms / 1000; });
-  of_processes("sluice_examples_per_second", "Of all replicas of the process.",
+  of_processes("sluice_examples_per_second", "Examples a second of all replicas of the process.",
                [](const SeenProcess& p) -> Value { return p.status.rate; });
   const auto share = [&](const char* name, const char* help, double TimeShares::*part) {
     of_processes(name, help, [part](const SeenProcess& p) -> Value {
@@ -110,13 +110,15 @@ std::string prometheus_text(const HostReport& report) {
   };
   quantile("sluice_step_p50_seconds", "Half of the steps took no longer.", &ProcessStatus::step_p50_ms);
   quantile("sluice_step_p95_seconds", "95 of 100 steps took no longer.", &ProcessStatus::step_p95_ms);
-  optional("sluice_tokens_per_second", "Of all replicas of all processes.",
+  optional("sluice_tokens_per_second", "Tokens a second of all replicas of all processes.",
            &ProcessStatus::tokens_per_second);
-  optional("sluice_flops_per_second", "Of one replica: products and convolutions of the model.",
+  optional("sluice_flops_per_second",
+           "Floating-point operations a second of one replica: products and convolutions of the model.",
            &ProcessStatus::flops_per_second);
-  optional("sluice_memory_used_bytes", "Of the fullest device of the process.",
+  optional("sluice_memory_used_bytes", "Bytes in use on the fullest device of the process.",
            &ProcessStatus::memory_in_use);
-  optional("sluice_memory_peak_bytes", "Of the fullest device of the process.", &ProcessStatus::memory_peak);
+  optional("sluice_memory_peak_bytes", "Most bytes in use so far on the fullest device of the process.",
+           &ProcessStatus::memory_peak);
   of_processes("sluice_mfu", "Share of the peak that the model's own operations use.",
                [](const SeenProcess& p) { return p.status.mfu; });
   of_processes("sluice_silent_seconds", "Since the process wrote these figures.",
@@ -125,7 +127,7 @@ std::string prometheus_text(const HostReport& report) {
     Family family(out, name, help, kDeviceLabel);
     for (const ChipMetrics& chip : report.metrics.chips) family.add(chip.device, value(chip));
   };
-  of_chips("sluice_chip_duty_cycle_percent", "Of the TensorCore.",
+  of_chips("sluice_chip_duty_cycle_percent", "Share of the time in which the TensorCore computes.",
            [](const ChipMetrics& chip) { return chip.duty_cycle; });
   of_chips("sluice_chip_memory_used_bytes", "HBM.",
            [](const ChipMetrics& chip) -> Value { return chip.memory_used; });

@@ -79,7 +79,7 @@ Values roll(Emit& e) {
     e.check(shifts.size() == 1, "expected one shift when no dims are given");
     return {e.b.reshape(roll_dim(e.b, e.b.reshape(x, {x.type().numel()}), shifts[0], 0), x.dims())};
   }
-  e.check(shifts.size() == dims.size(), "expected as many shifts as dims");
+  e.check(shifts.size() == dims.size(), "expected one shift for each of dims");
   for (size_t i = 0; i < dims.size() && x.rank() > 0; ++i)
     x = roll_dim(e.b, x, shifts[i], wrap_dim(dims[i], x.rank()));
   return {x};

@@ -145,7 +145,7 @@ base::Result<std::string> Client::serialized_options(const CompileOptions& optio
   }
   if (options.num_replicas < 1 || ids.size() != static_cast<size_t>(options.num_replicas)) {
     return base::fail(Code::kInvalidArgument, "cannot compile ", options.name, " for ", options.num_replicas,
-                      " replicas: expected as many devices, found ", ids.size());
+                      " replicas: expected one device for each, found ", ids.size());
   }
   for (size_t i = 0; i < ids.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {

@@ -187,7 +187,7 @@ TEST_F(ExecutableTest, RefusesReplicasWithoutDevices) {
   options.argument_types.assign(2, f32({4}));
   options.num_replicas = 3;
   EXPECT_THAT(client_->compile(add_program(), options).error().what(),
-              HasSubstr("for 3 replicas: expected as many devices, found 2"));
+              HasSubstr("for 3 replicas: expected one device for each, found 2"));
   options.num_replicas = 2;
   options.device_ids = {1, 1};
   EXPECT_THAT(client_->compile(add_program(), options).error().what(),

@@ -300,8 +300,9 @@ std::string describe_commands(const Job& job) {
   std::string text;
   const int port = job.port != 0 ? job.port : free_port();
   if (!job.program.path.empty())
-    text += base::str("# --program: this script on each host, with what it wants of the archive behind it\n",
-                      program_script(job.program), " <", quote(job.program.path), "\n\n");
+    text += base::str(
+        "# --program: this script on each host, followed by the parts of the archive that it needs\n",
+        program_script(job.program), " <", quote(job.program.path), "\n\n");
   if (!job.sync.empty()) {
     const std::string archive = base::join_path(run_folder(job.id), "sync.tar.gz");
     text += base::str("# --sync: once here, then on each host\n", quote_all(pack_command(job, archive)), "\n",

@@ -87,7 +87,7 @@ void Console::lose_output(int error) {
   }
   is_incomplete_ = true;
   say(base::str("cannot write standard output any longer: ", std::generic_category().message(error),
-                ". The workers go on; merged.log has what they write."));
+                ". The workers continue; merged.log has what they write."));
 }
 
 void Console::add_to(std::vector<pollfd>& polled) const {

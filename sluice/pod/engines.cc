@@ -51,7 +51,7 @@ base::Status check(const Job& job, const std::string& name) {
     for (const char* place : {"{worker}", "{host}", "{local}"}) {
       if (value.find(place) != std::string::npos)
         return base::fail(Code::kInvalidArgument, variable, "=", value, ": ", place,
-                          " is filled in by `sluice run` alone; let the command read the engine's variables");
+                          " is filled in only by `sluice run`; let the command read the engine's variables");
     }
   }
   return {};

@@ -22,7 +22,7 @@ base::Result<std::string> hosts_of_file(const std::string& path) {
     if (name.find('=') != std::string_view::npos)
       return base::fail(
           Code::kInvalidArgument, path, ", line ", number, ": '", name,
-          "' is a line of mpirun's host files: expected a host alone. --processes-per-host 4 starts "
+          "' is a line of mpirun's host files: expected only a host. --processes-per-host 4 starts "
           "several processes on each host");
     if (!name.empty()) names.emplace_back(name);
   }

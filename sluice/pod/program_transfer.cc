@@ -142,7 +142,7 @@ class HostTransfer {
     const bool is_lasting = is_ssh && answer_.word.empty() && !is_passing(messages);
     if (is_lasting || ++tries_ >= kTries) return give_up(why);
     next_try_ = base::monotonic_seconds() + kPause;
-    if (!answer_.word.empty()) notice_ = worker_.address + ": the connection broke; going on where it was";
+    if (!answer_.word.empty()) notice_ = worker_.address + ": the connection broke; continuing where it was";
   }
 
   const Job& job_;

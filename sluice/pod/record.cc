@@ -108,7 +108,7 @@ void change_texts(json& value, std::string (*change)(const std::string&)) {
 }
 
 std::string ids_of(const std::vector<RunRecord>& runs) {
-  if (runs.empty()) return base::str("there is none in ", runs_folder());
+  if (runs.empty()) return base::str("there is no run in ", runs_folder());
   std::vector<std::string> ids;
   for (size_t i = 0; i < std::min<size_t>(runs.size(), 5); ++i) ids.push_back(runs[i].job.id);
   return base::str("the latest are ", base::join(ids, ", "));

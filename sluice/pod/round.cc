@@ -368,7 +368,7 @@ void Round::look_for_signals() {
     stop("stop KILL");
   } else {
     say(base::str(unread ? "nobody reads the output any longer" : "told to stop",
-                  ": ending all workers; once more kills them"));
+                  ": ending all workers; a second signal kills them"));
     stop("stop INT");
   }
 }

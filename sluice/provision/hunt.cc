@@ -170,7 +170,7 @@ Outcome<std::optional<Slice>> Hunt::judge(const Watched& watched, const std::opt
     return google::failed(Kind::kCancelled, Code::kDeadlineExceeded, wish_.name, " in ", zone, " is still ",
                           slice ? slice->state : "not there",
                           " after an hour; it was left as it is: sluice tpu wait ", wish_.name,
-                          " goes on, sluice tpu delete ", wish_.name, " ends it");
+                          " continues, sluice tpu delete ", wish_.name, " ends it");
   return std::optional<Slice>();
 }
 

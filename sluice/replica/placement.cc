@@ -147,11 +147,10 @@ std::string meeting_beside(const std::vector<base::HostAndPort>& addresses) {
 
 // One process per chip.
 Found from_tpu_processes(const Getter& get) {
-  const Reader read(
-      get, "Cloud TPU",
-      "Start the processes with `sluice run --hosts … --processes-per-host 4`, or set "
-      "CLOUD_TPU_TASK_ID (from 0) and TPU_PROCESS_ADDRESSES (host:port of all processes, separated "
-      "by commas), or none of the TPU_PROCESS_ variables for one process per host.");
+  const Reader read(get, "Cloud TPU",
+                    "Start the processes with `sluice run --hosts … --processes-per-host 4`, or set "
+                    "CLOUD_TPU_TASK_ID (from 0) and TPU_PROCESS_ADDRESSES (host:port of all processes, "
+                    "separated by commas), or no TPU_PROCESS_ variables for one process per host.");
   SLUICE_TRY(const std::string list, read.text({"TPU_PROCESS_ADDRESSES"}));
   if (!get("CLOUD_TPU_TASK_ID") && list.find(':') == std::string::npos) return {};  // "local"
   SLUICE_TRY(const int id, read.number({"CLOUD_TPU_TASK_ID"}, 0, kMaxProcesses));
@@ -251,8 +250,7 @@ Found from_torchrun(const Getter& get) {
   const auto master = base::split_host_and_port(host);
   if (!master || master->port > 0)
     return read.wrong("MASTER_ADDR is \"", base::printable_line(host),
-                      "\": expected a host alone, as the port is "
-                      "MASTER_PORT");
+                      "\": expected only a host, as the port is MASTER_PORT");
   return read.placement(id, count, base::host_and_port(master->host, port));
 }
 

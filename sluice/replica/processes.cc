@@ -117,7 +117,7 @@ base::Status Processes::compare_programs() {
     const std::string& text = all[static_cast<size_t>(p)];
     auto found = base::split(text.substr(0, kMaxBytes), '\n');
     if (text.size() <= kMaxBytes && found.size() == kParts) return found;
-    return base::fail(Code::kDataLoss, "process ", p, " tells of itself in ", text.size(), " bytes and ",
+    return base::fail(Code::kDataLoss, "process ", p, " describes itself in ", text.size(), " bytes and ",
                       found.size(), " lines: expected ", kParts,
                       " lines. Does another program use this port?");
   };

@@ -98,7 +98,7 @@ base::Result<std::unique_ptr<SharedSegment>> SharedSegment::open(const std::stri
   // The name is process 0's word for it.
   if (!name.starts_with(kName) || name.find('/', 1) != std::string::npos || name.size() > NAME_MAX)
     return base::fail(Code::kInvalidArgument, "process 0 says that the shared memory has a name of ",
-                      name.size(), " bytes that is none");
+                      name.size(), " bytes that is not valid");
   const int descriptor = ::shm_open(name.c_str(), O_RDWR | O_CLOEXEC, 0);
   if (descriptor < 0) return base::fail_errno(errno, "open shared memory", name);
   const size_t bytes = segment_bytes(processes);

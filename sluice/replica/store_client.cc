@@ -46,7 +46,7 @@ base::Result<StoreAnswer> StoreConnection::ask(const StoreRequest& request, cons
     SLUICE_OK(receive(socket_.number(), Seal::missing(received), received, patience));
   }
   auto answer = answer_of(message);
-  if (!answer) return base::fail(Code::kDataLoss, "it gave an answer that is none");
+  if (!answer) return base::fail(Code::kDataLoss, "it gave an answer that is not valid");
   if (answer->kind == StoreAnswer::Kind::kRefused) return base::fail(Code::kResourceExhausted, answer->value);
   return std::move(*answer);
 }
@@ -96,7 +96,8 @@ base::Result<bool> StoreClient::has(const std::vector<std::string>& keys) {
 base::Result<int64_t> StoreClient::add(const std::string& key, int64_t value) {
   SLUICE_TRY(const auto answer, ask(StoreOrder::kAdd, {key, std::to_string(value)}));
   const auto sum = base::number_of<int64_t>(answer.value);
-  if (!sum) return base::fail(Code::kDataLoss, "the store of the run gave no number for \"", key, "\"");
+  if (!sum)
+    return base::fail(Code::kDataLoss, "the store of the run did not give a number for \"", key, "\"");
   return *sum;
 }
 

@@ -28,10 +28,9 @@ Backend::Backend(const std::string& device, const DeviceOptions& options) : devi
     return;
   }
   if (device != "xla")
-    throw_error(Code::kInvalidArgument,
-                base::str("there is no device \"", device,
-                          "\": expected \"xla\" or \"cpu\" (a plugin is chosen apart, ",
-                          "by --plugin or SLUICE_PLUGIN)"));
+    throw_error(Code::kInvalidArgument, base::str("there is no device \"", device,
+                                                  "\": expected \"xla\" or \"cpu\" (the plugin is chosen ",
+                                                  "by --plugin or SLUICE_PLUGIN)"));
   init(options);
   device_ = at::Device(at::kXLA, 0);
   local_replicas_ = sluice::replicas();

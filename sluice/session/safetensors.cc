@@ -119,7 +119,7 @@ base::Result<std::vector<Entry>> parse_entries(const std::string& path, const nl
     at = entry.end;
   }
   if (at != data_bytes)
-    return base::fail(Code::kDataLoss, path, ": the header tells of ", at, " bytes of data, the file holds ",
+    return base::fail(Code::kDataLoss, path, ": the header describes ", at, " bytes of data, the file holds ",
                       data_bytes, at > data_bytes ? " (cut off?)" : "");
   return entries;
 }

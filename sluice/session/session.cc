@@ -498,7 +498,8 @@ bool Session::agree_to(const std::string& what, bool wish) {
   if (!agreed) return false;
   const auto at = base::number_of<int64_t>(*agreed);
   if (!at)
-    throw_error(Code::kDataLoss, base::str("another process says no number where it says when to ", what));
+    throw_error(Code::kDataLoss,
+                base::str("another process did not give a number for the step in which to ", what));
   return call >= *at;
 }
 

@@ -126,7 +126,7 @@ void StepSpans::write(const Wish& wish, const profile::Captured& captured, int64
     base::warn("the profile of the steps ", wish.first, ":", wish.end, " is lost: ", written.error().what());
   else if (wish.about.process == 0)
     base::info("profile of the steps ", wish.first, " to ", std::min(wish.end - 1, steps), ": ", *written,
-               "; tensorboard --logdir ", wish.folder, " shows it, and the .txt says it in words");
+               "; tensorboard --logdir ", wish.folder, " shows it, and the .txt file is its summary");
 }
 
 void StepSpans::finish(int64_t steps) {

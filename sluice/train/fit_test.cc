@@ -637,7 +637,7 @@ TEST_P(Fit, RefusesWhatContradictsItself) {
     return std::vector<OptimizerSetup>{
         {std::make_shared<torch::optim::SGD>(std::vector<torch::Tensor>{stranger}, 0.1), {}}};
   };
-  EXPECT_THAT(error_of(steps), HasSubstr("that is none of the module's"));
+  EXPECT_THAT(error_of(steps), HasSubstr("that does not belong to the module"));
   steps.configure_optimizers = [&] {
     return std::vector<OptimizerSetup>{{std::make_shared<torch::optim::LBFGS>(model_->parameters()), {}}};
   };

@@ -234,9 +234,10 @@ void Input::look_at_first(const data::WebDataset& dataset, const std::string& sh
                 base::str("no label with the extension ", options_.labels, " in ", shards));
   const int64_t channels = first->image.shape()[1], side = first->image.shape()[2];
   if (image_size_ > 0 && side != image_size_)
-    throw_error(Code::kInvalidArgument, base::str("images of ", shards, " have ", side, " rows, those of ",
-                                                  options_.mix.front().shards, " ", image_size_,
-                                                  ": make them alike with --resize and --crop"));
+    throw_error(
+        Code::kInvalidArgument,
+        base::str("images of ", shards, " have ", side, " rows, and images of ", options_.mix.front().shards,
+                  " ", image_size_, ": make them the same size with --resize and --crop"));
   channels_ = channels;
   image_size_ = side;
 }

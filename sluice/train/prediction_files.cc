@@ -214,7 +214,7 @@ class Shards final : public PredictionFile {
       return base::fail(Code::kInvalidArgument, "the sample '", key,
                         "' cannot be in a shard, where a key ends at its first dot: write JSON lines");
     if (key == last_key_)
-      return base::fail(Code::kInvalidArgument, "two samples behind each other have the key '", key,
+      return base::fail(Code::kInvalidArgument, "two samples in a row have the key '", key,
                         "', and would be one in a shard: write JSON lines");
     for (const auto& [name, value] : values)
       if (name.empty() || name.find('/') != std::string::npos)

@@ -145,7 +145,7 @@ base::Result<std::string> RemoteFolder::find_start() const {
   for (const auto& [name, there] : folders)
     if (sessions::missing_files(there).empty()) whole = name;
   if (!whole.empty()) {
-    base::warn(url_, "/last is missing, as after a run that was killed before it wrote it: going on from ",
+    base::warn(url_, "/last is missing, as after a run that was killed before it wrote it: continuing from ",
                whole, ", the newest whole checkpoint there");
     return url_ + "/" + whole;
   }

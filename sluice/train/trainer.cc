@@ -44,8 +44,9 @@ void check_names(const Named& sets, bool has_first) {
                   base::str("the test set '", name,
                             "': expected a name of letters, digits, _ and -, another ", "one for each set"));
     if (!has_first)
-      throw_error(Code::kInvalidArgument, base::str("the test set '", name, "' stands beside a first one, ",
-                                                    "which has no name and is missing"));
+      throw_error(Code::kInvalidArgument,
+                  base::str("the test set '", name, "' is given, but the first test set, ",
+                            "which has no name, is missing"));
   }
 }
 

@@ -47,11 +47,12 @@ void check_setups(const std::vector<OptimizerSetup>& setups, const torch::nn::Mo
       for (const torch::Tensor& parameter : group.params()) {
         const void* const one = parameter.unsafeGetTensorImpl();
         if (names.count(one) == 0)
-          throw_error(Code::kInvalidArgument,
-                      base::str("configure_optimizers: optimizer ", i, " has a parameter of shape ",
-                                parameter.sizes(),
-                                " that is none of the module's, so that no checkpoint "
-                                "would have it: make the optimizer of module.parameters()"));
+          throw_error(
+              Code::kInvalidArgument,
+              base::str(
+                  "configure_optimizers: optimizer ", i, " has a parameter of shape ", parameter.sizes(),
+                  " that does not belong to the module, so no checkpoint would have it: make the optimizer "
+                  "of module.parameters()"));
         if (!taken.insert(one).second)
           throw_error(Code::kInvalidArgument, base::str("configure_optimizers: the parameter ", names[one],
                                                         " is in two optimizers or groups"));
@@ -209,7 +210,7 @@ void Training::restore() {
   if (remote_ ? base::value_or_throw(remote_->has_checkpoint())
               : !sessions::find_checkpoint(folder("last")).empty())
     base::warn(shown("last"),
-               " is a checkpoint of an earlier run and will be replaced: --resume would go on from it");
+               " is a checkpoint of an earlier run and will be replaced: --resume would continue from it");
   if (!options_.weights.empty()) {
     base::value_or_throw(sessions::load_module(
         model_, base::value_or_throw(sessions::read_weights(options_.weights)), options_.weights));
@@ -401,7 +402,7 @@ TrainResult Training::operator()() {
   if (halt == Halt::kMaxTime && progress_.epoch < options_.epochs)
     console_.line(base::str("The ", base::duration_text_whole(options_.max_seconds),
                             " of --max-time are over at epoch ", progress_.epoch + 1, ", step ",
-                            progress_.step, ". --resume goes on when it is given more."));
+                            progress_.step, ". --resume with a longer --max-time continues the run."));
   return end();
 }
 
@@ -447,8 +448,8 @@ void Training::load_callbacks() {
     if (!own.empty()) callback.load_tensors(own);
   });
   if (!strangers.empty())
-    base::warn("the checkpoint has tensors of callbacks that this run is without, such as ",
-               *strangers.begin(), ": it goes on without them, from the weights in model.safetensors");
+    base::warn("the checkpoint has tensors of callbacks that this run does not have, such as ",
+               *strangers.begin(), ": it continues without them, from the weights in model.safetensors");
   restored_tensors_.clear();
 }
 

@@ -515,7 +515,7 @@ void Training::judge(const metrics::Values& values) {
   const double now = train::shown(value);
   if (std::isnan(now)) {
     progress_.value.reset();
-    base::warn("the ", monitor.name, " of the test is no number: these weights are not kept as the best");
+    base::warn("the ", monitor.name, " of the test is NaN: these weights are not kept as the best");
     return;
   }
   progress_.value = now;

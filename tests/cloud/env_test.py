@@ -226,7 +226,7 @@ class GroupTest(unittest.TestCase):
             world.write(GROUP.replace('"8h"', '"4h"'))
             steps = json.loads(world.run("plan", "--json").stdout)["steps"]
             why, = [step["why"] for step in steps if step["act"] == "mark" and step["part"] == "tpu"]
-            self.assertIn("Google itself deletes it when it was told to at first", why)
+            self.assertIn("Google itself deletes it at the time set when it was created", why)
             world.run("apply")
             moved = self.check(world)["expires"]
             self.assertEqual(datetime.datetime.fromisoformat(first) - datetime.datetime.fromisoformat(moved), datetime.timedelta(hours=4))
@@ -331,7 +331,7 @@ class ExpiryTest(unittest.TestCase):
             self.assertEqual([step["part"] for step in steps if step["act"] == "mark"],
                              ["firewall", "firewall", "nfs", "disk", "machine", "machine", "bucket", "tpu"])
             why = [step["why"] for step in steps if step["act"] == "mark"][-1]
-            self.assertIn("Google itself deletes it when it was told to at first", why)
+            self.assertIn("Google itself deletes it at the time set when it was created", why)
             world.run("update", "--yes")
             touched = mutations(world.fake.log(after))
             self.assertEqual([method for method, _, _ in touched if "insert" in method or "delete" in method], [])

@@ -143,7 +143,7 @@ def train(run, work):
 def without_last(run, work, remote, whole):
     """What a run that is killed with its first checkpoint leaves: a whole folder without `last`, or a part of one. Where
     there is `best`, there was a whole one."""
-    for place, said in (("without-last", "going on from checkpoint-1, the newest whole checkpoint there"),
+    for place, said in (("without-last", "continuing from checkpoint-1, the newest whole checkpoint there"),
                         ("cut", "checkpoint-1 lacks state.safetensors and state.json, as after a run that was killed")):
         folder = f"{ROOT}/runs/{place}"
         again = run(*remote, "--epochs", 2, "--logdir", folder, "--resume")

@@ -96,7 +96,7 @@ class Program(LauncherTest):
         self.plan({"b": [["cut", 900_000], ["refuse", 0], ["cut", 600_000]]})
         done = self.run_on("a,b")
         self.assert_ran(done, "a,b")
-        self.assertIn("b: the connection broke; going on where it was", done[2])
+        self.assertIn("b: the connection broke; continuing where it was", done[2])
         # Four connections for the archive, the last with the rest alone, and one for the worker.
         carried = self.carried("b")
         self.assertEqual(len(carried), 5)

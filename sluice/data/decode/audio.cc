@@ -68,7 +68,7 @@ base::Status check_length(std::string_view bytes) {
       if (size == kUnknown && !of_wide) return {};
       if (size == kUnknown) size = *of_wide;
       if (size <= there) return {};
-      return base::fail(Code::kDataLoss, "not a sound WAV: it is cut off: its samples have ", size,
+      return base::fail(Code::kDataLoss, "not a valid WAV: it is cut off: its samples have ", size,
                         " bytes, and ", there, " are there");
     }
     if (size > there) return {};  // which libsndfile looks at
@@ -87,13 +87,13 @@ base::Result<Sound> decode_sound(std::string_view bytes) {
   SF_INFO info{};
   const std::unique_ptr<SNDFILE, decltype(&sf_close)> file(sf_open_virtual(&io, SFM_READ, &info, &memory),
                                                            &sf_close);
-  if (!file) return base::fail(Code::kDataLoss, "not a sound FLAC or WAV: ", sf_strerror(nullptr));
+  if (!file) return base::fail(Code::kDataLoss, "not a valid FLAC or WAV: ", sf_strerror(nullptr));
   if (info.frames < 0 || info.channels < 1 || info.samplerate < 1)
-    return base::fail(Code::kDataLoss, "not a sound FLAC or WAV: its header is damaged");
+    return base::fail(Code::kDataLoss, "not a valid FLAC or WAV: its header is damaged");
   const std::int64_t channels = info.channels, frames = info.frames;
   // One frame takes at least a bit of a block of FLAC, which holds at most 65535; a header may say anything.
   if (frames > static_cast<std::int64_t>(bytes.size()) * 65536)
-    return base::fail(Code::kDataLoss, "not a sound FLAC or WAV: ", frames, " frames in ", bytes.size(),
+    return base::fail(Code::kDataLoss, "not a valid FLAC or WAV: ", frames, " frames in ", bytes.size(),
                       " bytes");
   SLUICE_OK(claim_memory(
       static_cast<std::uint64_t>(channels) * static_cast<std::uint64_t>(frames + kPiece) * sizeof(float),
@@ -112,7 +112,7 @@ base::Result<Sound> decode_sound(std::string_view bytes) {
     done += got;
   }
   if (done < frames)
-    return base::fail(Code::kDataLoss, "not a sound FLAC or WAV: it ends after ", done, " of ", frames,
+    return base::fail(Code::kDataLoss, "not a valid FLAC or WAV: it ends after ", done, " of ", frames,
                       " frames");
   return sound;
 }

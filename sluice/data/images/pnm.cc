@@ -8,7 +8,7 @@ namespace sluice::data {
 namespace {
 
 tl::unexpected<Error> pnm_error(const std::string& cause) {
-  return base::fail(Code::kDataLoss, "not a sound PNM: ", cause);
+  return base::fail(Code::kDataLoss, "not a valid PNM: ", cause);
 }
 
 class PnmText {

@@ -27,7 +27,7 @@ base::Result<Pixels> decode_animation(std::string_view bytes, const WebPBitstrea
   std::uint8_t* canvas = nullptr;
   int time = 0;
   if (!decoder || WebPAnimDecoderGetNext(decoder.get(), &canvas, &time) == 0)
-    return base::fail(Code::kDataLoss, "not a sound WebP: it is damaged or cut off");
+    return base::fail(Code::kDataLoss, "not a valid WebP: it is damaged or cut off");
   const bool alpha = model == ColorModel::kRgba;
   Pixels pixels{features.height, features.width, alpha ? 4 : 3, {}};
   pixels.bytes.resize(area * static_cast<std::size_t>(pixels.channels));
@@ -45,7 +45,7 @@ base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model) {
   WebPBitstreamFeatures features;
   const auto status = WebPGetFeatures(data, bytes.size(), &features);
   if (status != VP8_STATUS_OK)
-    return base::fail(Code::kDataLoss, "not a sound WebP: ",
+    return base::fail(Code::kDataLoss, "not a valid WebP: ",
                       status == VP8_STATUS_NOT_ENOUGH_DATA ? "it is cut off" : "its header is damaged");
   if (features.has_animation != 0) return decode_animation(bytes, features, model);
   SLUICE_OK(check_pixels(features.width, features.height));
@@ -59,7 +59,7 @@ base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model) {
   const int stride = features.width * static_cast<int>(pixels.channels);
   const auto* done = (alpha ? WebPDecodeRGBAInto : WebPDecodeRGBInto)(data, bytes.size(), pixels.bytes.data(),
                                                                       pixels.bytes.size(), stride);
-  if (done == nullptr) return base::fail(Code::kDataLoss, "not a sound WebP: it is damaged or cut off");
+  if (done == nullptr) return base::fail(Code::kDataLoss, "not a valid WebP: it is damaged or cut off");
   if (alpha) return pixels;
   return convert_rgb(std::move(pixels), model);
 }

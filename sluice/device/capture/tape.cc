@@ -36,7 +36,7 @@ std::string program_difference(const Program& before, const Program& now) {
                      describe_instance(before.instances[i]));
   }
   if (now.instances.size() < before.instances.size())
-    return base::str("operation ", now.instances.size(), " and those behind it are gone: ",
+    return base::str("operation ", now.instances.size(), " and the operations after it are gone: ",
                      describe_instance(before.instances[now.instances.size()]));
   return "the operations are the same; their operands, or what is kept of their results, changed";
 }

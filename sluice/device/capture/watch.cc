@@ -367,7 +367,7 @@ void Watch::check_kept(const std::vector<at::Tensor>& results) {
                      made.layer == 0 ? std::string() : base::str(" (layer ", Names::name(made.layer), ")"),
                      argument ? ", is kept" : " that is kept",
                      " outside of the function; return it, or let it go (gradients: session.step releases "
-                     "them, else optimizer.zero_grad() behind the step)"));
+                     "them, else optimizer.zero_grad() after the step)"));
   }
 }
 
@@ -386,7 +386,7 @@ void Watch::check_generators() {
 void Watch::check_optimizers() {
   if (backward_ && other_update_ && tape_.steps.empty())
     refuse(
-        "behind a backward pass it updates tensors, and no optimizer's step is known: call "
+        "it updates tensors after a backward pass, and no optimizer's step is known: call "
         "session.step(optimizer) or sluice::step(optimizer) instead of optimizer.step()");
   for (size_t i = 0; i < windows_.size(); ++i) {
     torch::optim::Optimizer& optimizer = *tape_.steps[i].step.optimizer;

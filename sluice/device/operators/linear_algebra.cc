@@ -89,7 +89,7 @@ void check_least_squares(const Tensor& a, const Tensor& b, std::string_view driv
     throw_error(
         Code::kInvalidArgument,
         base::str(
-            "aten::linalg_lstsq: expected matrices, and as many rows on the right side as they have, found ",
+            "aten::linalg_lstsq: expected matrices and a right side with the same number of rows, found ",
             a.sizes(), " and ", b.sizes()));
   }
   if (driver != "gels" && driver != "gelsy" && driver != "gelsd" && driver != "gelss") {

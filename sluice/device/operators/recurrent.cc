@@ -315,7 +315,8 @@ Sequences packed(const Network& n, const Tensor& data, const Tensor& batch_sizes
     }
   }
   if (data.size(0) != static_cast<int64_t>(from_all.size()))
-    n.fail("as many rows of 'data' as 'batch_sizes' count, ", from_all.size(), ", found ", data.size(0));
+    n.fail("the number of rows of 'data' that 'batch_sizes' count, ", from_all.size(), ", found ",
+           data.size(0));
   made.batch_sizes = sizes.to(data.device());
   made.to_all = at::tensor(to_all, at::kLong).to(data.device());
   made.from_all = at::tensor(from_all, at::kLong).to(data.device());

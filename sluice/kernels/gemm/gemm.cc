@@ -203,9 +203,9 @@ base::Result<Addition> addition_of(const Call& call, const Tensor& c) {
     to = added.data;
   }
   if (addition.rectified && addition.bias == nullptr)
-    return call.refuse("attribute rectified is 1, expected a bias [n] behind a and b");
+    return call.refuse("attribute rectified is 1, expected a bias [n] after a and b");
   if (addition.gated && addition.matrix == nullptr)
-    return call.refuse("attribute gated is 1, expected a matrix [m, n] behind a and b");
+    return call.refuse("attribute gated is 1, expected a matrix [m, n] after a and b");
   return addition;
 }
 

@@ -38,8 +38,9 @@ base::Result<RecurrentCall> read(const Call& call, int64_t parts, int64_t gates,
   const int64_t batch = state.dims[0];
   const int64_t rows = static_cast<int64_t>(all.elements()) / dims.back(), steps = rows / batch;
   if (steps * batch != rows)
-    return call.refuse("operand 0 (steps) has ", rows, " rows, expected as many for each step as operand ",
-                       places.state, " (state), ", batch);
+    return call.refuse("operand 0 (steps) has ", rows,
+                       " rows, expected for each step the number of rows of operand ", places.state,
+                       " (state), ", batch);
   of.steps = static_cast<size_t>(steps), of.batch = state.dim(0), of.hidden = weight.dim(1);
   of.weight = weight.data;
   if (call.num_operands() > places.sizes) {

@@ -172,8 +172,9 @@ base::Result<UpdateCode> code_of(const Call& call) {
   SLUICE_TRY(const stablehlo::Dims words, call.list("code"));
   const auto code = UpdateCode::from_words(words);
   if (!code)
-    return call.refuse("attribute code has ", words.size(),
-                       " words that are no steps over registers, expected those of UpdateCode::to_words");
+    return call.refuse(
+        "attribute code has ", words.size(),
+        " words that are not steps over registers, expected the words of UpdateCode::to_words");
   return *code;
 }
 

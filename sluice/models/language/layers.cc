@@ -137,7 +137,7 @@ LanguageInput input_behind(const LanguageOptions& options, const LanguageInput& 
   if (batch != held) refuse("the cache is for ", held, " sequences, the ids have ", batch);
   if (input.documents.defined()) refuse("a cache is for one document a sequence");
   if (cache.used > 0 && (length != 1 || input.mask.defined()))
-    refuse("behind the first tokens a cache takes one at a time, without a mask; found ", length);
+    refuse("a cache takes one token at a time after the first tokens, without a mask; found ", length);
   if (cache.used + length > cache.capacity)
     refuse("the cache has room for ", cache.capacity, " tokens and holds ", cache.used, "; found ", length,
            " more");

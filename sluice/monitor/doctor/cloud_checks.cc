@@ -68,8 +68,8 @@ void check_metadata(cloud::Http& http, const Report& report) {
     found += ", worker " + number;
   report({Level::kOk, "metadata", found, ""});
   if (metadata_value(http, "instance/preempted") == "TRUE")
-    report(
-        {Level::kProblem, "metadata", "this machine is being preempted", "save, and go on on another one"});
+    report({Level::kProblem, "metadata", "this machine is being preempted",
+            "save a checkpoint, and continue on another machine"});
   const std::string event = metadata_value(http, "instance/maintenance-event");
   if (!event.empty() && event != "NONE")
     report(

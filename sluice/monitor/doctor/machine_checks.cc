@@ -55,7 +55,7 @@ void check_holders(const pjrt::Machine& machine, const Report& report) {
               "nobody is seen to hold a chip",
               lock ? base::str("; ", machine.lock_file, " is there and not locked, which is as it should be")
                    : "",
-              ::geteuid() == 0 ? "" : " (processes of other users are seen by root alone)"),
+              ::geteuid() == 0 ? "" : " (only root sees processes of other users)"),
           ""});
 }
 
@@ -203,8 +203,8 @@ void check_limits(const pjrt::Machine& machine, const Report& report) {
   const auto pages = base::read_file("/sys/kernel/mm/transparent_hugepage/enabled");
   if (pages && pages->find("[always]") == std::string::npos)
     report({Level::kNote, "huge pages", base::str("transparent huge pages: ", base::trim(*pages)),
-            "echo always | sudo tee /sys/kernel/mm/transparent_hugepage/enabled: TPU programs begin and end "
-            "quicker"});
+            "echo always | sudo tee /sys/kernel/mm/transparent_hugepage/enabled: TPU programs begin "
+            "and end faster"});
   else if (pages)
     report({Level::kOk, "huge pages", "transparent huge pages are on", ""});
 }

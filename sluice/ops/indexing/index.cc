@@ -57,7 +57,7 @@ void check_fits(Emit& e, Value index, std::string_view name, Value x, std::optio
   bool fits = index.rank() == x.rank();
   for (int64_t d = 0; fits && d < x.rank(); ++d) fits = d == dim || index.dim(d) <= x.dim(d);
   e.check(fits, base::str("expected an index of ", x.rank(), " dimensions, no larger than '", name, "' ",
-                          in_words(x), dim ? base::str(" apart from dimension ", *dim) : "", ", found ",
+                          in_words(x), dim ? base::str(" except in dimension ", *dim) : "", ", found ",
                           in_words(index)));
 }
 

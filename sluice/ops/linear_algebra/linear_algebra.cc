@@ -66,8 +66,8 @@ Pair pair_of(Emit& e, Value a, Value x) {
 
 void check_fits(Emit& e, Value a, Value x, bool left) {
   e.check((left ? rows_of(x) : columns_of(x)) == rows_of(a),
-          base::str("expected as many ", left ? "rows" : "columns",
-                    " on the right side as the matrices have (", rows_of(a), "), found ", in_words(x)));
+          base::str("expected a right side with the matrices' number of ", left ? "rows" : "columns", " (",
+                    rows_of(a), "), found ", in_words(x)));
 }
 
 // The diagonal of a Hermitian matrix is real, whatever stands there: LAPACK reads its real parts.
@@ -292,7 +292,7 @@ QrFactors factors_of(Emit& e, std::string_view reflectors, std::string_view tau)
   Value a = matrices(e, reflectors), t = e.tensor(tau);
   e.check(t.rank() == a.rank() - 1 && t.dtype() == a.dtype() && batch_dims(t, 1) == batch_dims(a) &&
               t.dim(t.rank() - 1) <= columns_of(a) && columns_of(a) <= rows_of(a),
-          base::str("expected '", reflectors, "' with at most as many columns as rows, and for '", tau,
+          base::str("expected '", reflectors, "' with no more columns than rows, and for '", tau,
                     "' at most one number a column, found ", in_words(a), " and ", in_words(t)));
   return {collapse_batch(e.b, a), collapse_batch(e.b, t, 1)};
 }

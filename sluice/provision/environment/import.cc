@@ -91,7 +91,7 @@ class Writer {
   base::Status number(const std::string& key, const char* variable, const std::string& value) {
     if (value.empty()) return {};
     if (!base::number_of<double>(value))
-      return base::fail(Code::kInvalidArgument, path_, ": ", variable, " is no number: ", value);
+      return base::fail(Code::kInvalidArgument, path_, ": ", variable, " is not a number: ", value);
     toml_ += key + " = " + value + "\n";
     return {};
   }
@@ -240,7 +240,7 @@ void Writer::rest() {
     const auto row =
         std::find_if(rows.begin(), rows.end(), [&](const ImportRow& r) { return name == r.variable; });
     if (row == rows.end()) {
-      note(name + " is none of the module's: it is kept in the variables of the scripts");
+      note(name + " does not belong to the module: it is kept in the variables of the scripts");
     } else if (*row->key == 0) {
       note(name + " is not needed: " + row->because);
     }
@@ -276,7 +276,7 @@ const std::vector<ImportRow>& import_rows() {
       {"PROTOCOL", "", "ssh is TCP"},
       {"PORTS", "", "ssh is port 22; other ports are open inside the network only"},
       {"TAGS", "", "the firewall's tag comes from the environment's name"},
-      {"MOUNT_POINT", "nfs.mount, disk.mount", "with /nfs_share and /shared_pd behind it"},
+      {"MOUNT_POINT", "nfs.mount, disk.mount", "with /nfs_share and /shared_pd after it"},
       {"GCS_DATASET", "machines.variables, disk.variables", "the scripts read it"},
       {"GCS_RAW_DATASET", "machines.variables, disk.variables", "the scripts read it"},
       {"CODE_REPO", "machines.variables, disk.variables", "the scripts read it"},

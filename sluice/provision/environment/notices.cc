@@ -26,7 +26,7 @@ void sent(const std::string& section, const std::string& whom, const std::option
   std::vector<std::string> names;
   for (const auto& [name, value] : variables) names.push_back(name);
   lines.push_back(str("the values of ", section, ".variables (", base::join(names, ", "),
-                      ") stand in the metadata of ", whom,
+                      ") are in the metadata of ", whom,
                       ": who may view them in the project, and every program on them, can read them. Keep "
                       "secrets in Secret Manager"));
 }

@@ -186,7 +186,7 @@ void Planner::replace_disk(const Piece& disk, const std::string& why) {
   for (const Piece& piece : survey_.of(settings_.name)) {
     if (piece.part != Part::kMachine && piece.part != Part::kTpu) continue;
     if (!asked(piece.part))
-      return problem(str("the disk ", disk.name, " cannot be made again (", why, ") while ",
+      return problem(str("the disk ", disk.name, " cannot be re-created (", why, ") while ",
                          part_name(piece.part), " ", piece.name, " uses it: add ",
                          piece.part == Part::kTpu ? "tpu" : "machines", " to --only"));
   }
@@ -242,7 +242,7 @@ void Planner::machines() {
     if (piece != nullptr && (piece->type != wish.type || piece->zone != settings_.zone()))
       why = str("it is a ", piece->type, " in ", piece->zone, ", the file says ", wish.type, " in ",
                 settings_.zone());
-    if (piece != nullptr && users_go_) why = "the disk is made again";
+    if (piece != nullptr && users_go_) why = "the disk is re-created";
     if (piece != nullptr && why.empty()) {
       step(Act::kSame, Part::kMachine, name, piece->zone, "", piece->hourly, piece);
     } else if (piece != nullptr && !dead && !replaces()) {
@@ -299,7 +299,7 @@ void Planner::tpu() {
   if (piece == nullptr)
     return step(Act::kCreate, Part::kTpu, name, base::join(settings_.zones, ","), what, hourly);
   std::string why = difference(*piece);
-  if (why.empty() && users_go_) why = "the disk is made again";
+  if (why.empty() && users_go_) why = "the disk is re-created";
   if (is_dead(piece->state)) {
     remove(*piece, "it is " + piece->state);
   } else if (why.empty() && piece->state == "READY") {
@@ -375,8 +375,9 @@ void Planner::ends() {
     if (before > 0) why += ", not " + google::time_of_seconds(before);
     const bool of_google = piece.slice && (piece.slice->queue.has_value() || piece.slice->compute);
     if (piece.part == Part::kMachine || of_google)
-      why += str("; but Google itself deletes it when it was told to at first, which only destroy --only ",
-                 piece.part == Part::kTpu ? "tpu" : "machines", " and apply change");
+      why += str(
+          "; but Google itself deletes it at the time set when it was created, which only destroy --only ",
+          piece.part == Part::kTpu ? "tpu" : "machines", " and apply change");
     marks.push_back({Act::kMark, piece.part, piece.name, piece.zone, why, piece.hourly, 0, piece});
   }
   plan_.steps.insert(plan_.steps.end(), marks.begin(), marks.end());

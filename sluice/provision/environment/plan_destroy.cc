@@ -35,7 +35,7 @@ Plan plan_destroy(const std::string& environment, const std::string& owner, cons
       plan.problems.push_back(str("the environment '", environment, "' is ", piece.mark->owner,
                                   "'s, and you are ", owner, ": set env.owner (or --owner) if it is yours"));
     if (why.empty() && piece.part == Part::kNetwork && inside_stays) why = "what stays is in it";
-    if (why.empty() && piece.part == Part::kFirewall && inside_stays) why = "what stays is behind it";
+    if (why.empty() && piece.part == Part::kFirewall && inside_stays) why = "it protects what stays";
     if (why.empty() && piece.part == Part::kDisk && user_stays)
       plan.problems.push_back(
           str("the disk ", piece.name, " cannot go while machines or the TPU use it: name these too"));

@@ -53,7 +53,7 @@ Outcome<std::optional<Json>> until_ready(Cloud& cloud, const std::string& enviro
     const double now = cloud.api->clock().now();
     if (now - begin > kTimeout)
       return google::failed(Kind::kPassing, Code::kDeadlineExceeded, resource.what, " is not ready after ",
-                            kTimeout, " s: run the same again to go on waiting");
+                            kTimeout, " s: run the same command again to continue waiting");
     if (now - said >= 30) {
       cloud.say(base::str("  ", resource.what, ": not ready yet, ", static_cast<int>(now - begin), " s"));
       said = now;

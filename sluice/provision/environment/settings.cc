@@ -383,7 +383,7 @@ std::string settings_template(const std::string& name, const std::string& projec
       "# idle = \"1h\"        # unused for so long: worker 0 deletes the TPU\n\n[tpu]\ntype = \"", type,
       "\"\ncapacity = \"on-demand\"   # spot, reservation or flex-start\n",
       "# setup = \"tpu_setup.sh\"   # run by every worker host\n\n",
-      "# [machines]         # that prepare data beside the TPU\n# type = \"n1-standard-16\"\n",
+      "# [machines]         # that prepare data for the TPU\n# type = \"n1-standard-16\"\n",
       "# count = \"auto\"\n# setup = \"machine_setup.sh\"\n\n",
       "# [nfs]              # written by all\n# size = 1024\n# mount = \"/mnt/nfs\"\n\n",
       "# [disk]             # filled once by the script, then read by all\n# size = 500\n",

@@ -116,8 +116,8 @@ bool Keeper::step_to_ready(const SliceView& view) {
 }
 
 bool Keeper::replace_slice(const SliceView& view) {
-  run_.say(base::str("the slice is ", is_doubted_ ? "to be replaced: no run gets going on it" : view.state,
-                     view.kind == SliceView::kGone ? ": making it" : ": deleting it and making it again"));
+  run_.say(base::str("the slice is ", is_doubted_ ? "to be replaced: no run starts on it" : view.state,
+                     view.kind == SliceView::kGone ? ": making it" : ": deleting and re-creating it"));
   if (view.kind != SliceView::kGone) {
     const auto removed = run_.remove_slice();
     if (!removed) return !is_refused(removed.error(), "the slice cannot be deleted");

@@ -38,8 +38,8 @@ base::Result<char32_t> read_braced(PatternReader& reader, int base) {
   const std::optional<char32_t> code = read_digits(reader, base, base == 16 ? 8 : 11);
   if (code && (reader.peek() == ' ' || reader.peek() == '-'))
     return reader.fail(Code::kUnimplemented,
-                       "several code points between one pair of braces: write each alone");
-  if (!reader.eat("}")) return reader.fail(Code::kInvalidArgument, "expected } behind a number");
+                       "several code points between one pair of braces: write each in its own pair");
+  if (!reader.eat("}")) return reader.fail(Code::kInvalidArgument, "expected } after a number");
   return checked(reader, code);
 }
 

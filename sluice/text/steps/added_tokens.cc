@@ -73,8 +73,8 @@ base::Result<AddedTokens> AddedTokens::read(const Json& list, const std::string&
       SLUICE_OK(normalizer->apply(text));
       token.decoded = std::string(text.text());
       if (token.decoded.empty())
-        base::warn(object.where(), ": nothing is left of '", token.content,
-                   "' behind the normalizer: it is found in no text");
+        base::warn(object.where(), ": the normalizer leaves nothing of '", token.content,
+                   "': no text will contain it");
     }
     const std::size_t place = added.tokens_.size();
     added.by_id_[token.id] = place;

@@ -199,7 +199,8 @@ base::Result<std::map<std::string, FixedTokens>> read_special_tokens(const JsonO
     SLUICE_TRY(const Json* const ids, entry.list("ids"));
     SLUICE_TRY(const Json* const names, entry.list("tokens"));
     if (ids->size() != names->size())
-      return entry.fail("expected as many ids as tokens, found ", ids->size(), " and ", names->size());
+      return entry.fail("expected the same number of ids and tokens, found ", ids->size(), " and ",
+                        names->size());
     FixedTokens& made = special[name];
     for (std::size_t i = 0; i < ids->size(); ++i) {
       SLUICE_TRY(const std::uint32_t id, read_id(entry, (*ids)[i]));
@@ -267,7 +268,7 @@ Made read_sequence(const JsonObject& object, int depth) {
     if (!step) continue;
     if (ended && step->added(false) + step->added(true) > 0)
       return object.fail("processor ", i,
-                         " adds special tokens behind a TemplateProcessing: expected one of them");
+                         " adds special tokens after a TemplateProcessing: expected only one such processor");
     ended = ended || Sequence::ends_parts(*step) || dynamic_cast<const Sequence*>(step.get()) != nullptr;
     steps.push_back(std::move(step));
   }

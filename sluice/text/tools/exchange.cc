@@ -50,7 +50,7 @@ base::Status read_header(ForeignIds& ids) {
   if (!gpt2 && !(magic == kLlama3Magic && version == kLlama3Version))
     return base::fail(Code::kDataLoss, ids.name, ": expected llm.c's header (", kGpt2Magic, ", ",
                       kGpt2Version, " or ", kLlama3Magic, ", ", kLlama3Version, "), found ", magic, ", ",
-                      version, "; files of nanoGPT have none: --format nanogpt");
+                      version, "; files of nanoGPT have no header: use --format nanogpt");
   ids.width = gpt2 ? 2 : 4;
   ids.count = static_cast<std::uint32_t>(count);
   if (bytes.size() - ids.header != ids.count * ids.width)
@@ -122,7 +122,7 @@ class Importer {
       if (document.size() > kMaxTokens)
         return base::fail(Code::kInvalidArgument, ids.name, ": a document of more than ", kMaxTokens,
                           " tokens before place ", place,
-                          ": --ends-with or --begins-with names the id at which documents are told apart");
+                          ": name the id that separates documents with --ends-with or --begins-with");
       if ((place + 1) % (kAtOnce * 16) == 0) ids.file.forget(ids.header + place * ids.width);
     }
     return end(place);

@@ -61,8 +61,7 @@ class MdsImporter {
       if (ids[i] == options_.begins_with) SLUICE_OK(end_document(number, i));
       if (document_.size() == kMaxTokens)
         return base::fail(Code::kInvalidArgument, "a document has more than ", kMaxTokens,
-                          " tokens: --ends-with or --begins-with names the id at which documents are told "
-                          "apart");
+                          " tokens: name the id that separates documents with --ends-with or --begins-with");
       document_.push_back(ids[i]);
       if (ids[i] == options_.ends_with) SLUICE_OK(end_document(number, i + 1));
     }

@@ -228,7 +228,7 @@ TEST_P(Callbacks, AveragesComeAndGoBetweenTheRunsParts) {
   testing::internal::CaptureStderr();
   fit({});
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
-              HasSubstr("tensors of callbacks that this run is without"));
+              HasSubstr("tensors of callbacks that this run does not have"));
 }
 
 TEST_P(Callbacks, RefusesAveragesThatMakeNoSense) {

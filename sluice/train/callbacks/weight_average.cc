@@ -35,12 +35,13 @@ WeightAverage::WeightAverage(WeightAverageOptions options) : options_(options) {
                                                   options.decay));
   if (options.warm_up && options.decay == 0)
     throw_error(Code::kInvalidArgument,
-                "the warm-up is that of a decay, which is 0: an equal mean has neither");
+                "the warm-up of an average requires a decay, which is 0: an equal mean has no warm-up");
   if (options.every_steps < 0 || options.from_step < 0 || !(options.from_epoch >= 0))
-    throw_error(Code::kInvalidArgument,
-                base::str("an average of weights begins after 0 or more steps and epochs and is updated "
-                          "every so many steps (0: each epoch), not ",
-                          options.from_step, ", ", options.from_epoch, " and ", options.every_steps));
+    throw_error(
+        Code::kInvalidArgument,
+        base::str("an average of weights begins after 0 or more steps and epochs and is updated every N "
+                  "steps, with N of 0 (each epoch) or more, not ",
+                  options.from_step, ", ", options.from_epoch, " and ", options.every_steps));
 }
 
 bool WeightAverage::is_within_step() const {
@@ -67,7 +68,7 @@ void WeightAverage::begin(Run& run) {
 void WeightAverage::take_loaded(Run& run) {
   if (loaded_.empty() && updates_ > 0)
     throw_error(Code::kDataLoss, base::str("the checkpoint counts ", updates_,
-                                           " updates of averages, but has no weights beside them"));
+                                           " updates of averages, but has no averaged weights"));
   if (loaded_.empty()) return;
   const std::map<std::string, torch::Tensor> given(loaded_.begin(), loaded_.end());
   const NamedValues own = averaged_tensors(run.module());

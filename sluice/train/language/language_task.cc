@@ -74,9 +74,13 @@ void check_language(const TrainOptions& options) {
     models::language_preset(options.model);
   if (options.length < 0) refuse(base::str("--length must be at least 0, not ", options.length));
   if (classify && options.pack)
-    refuse("--pack puts several texts into a row, of which --task classify has one");
+    refuse(
+        "--pack puts several texts into a row, but --task classify reads one text a row: leave "
+        "--pack out");
   if (classify && options.long_documents == LongDocument::kSplit)
-    refuse("--long-documents split makes several texts of one, whose class is that of the whole: take cut");
+    refuse(
+        "--long-documents split cuts a text into several, but --task classify has one class for "
+        "the whole text: use cut");
   if (!options.shapes.empty()) {
     data::parse_shapes(options.shapes);
     if (options.pack || options.length > 0)

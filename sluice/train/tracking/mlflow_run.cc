@@ -147,10 +147,9 @@ base::Result<std::unique_ptr<MlflowRun>> MlflowRun::reopen(MlflowOptions options
     const auto own_host = own ? cloud::host_of_url(*own) : base::Result<std::string>("");
     if (!options.authorization.empty() && (!own_host || *own_host != host)) {
       options.authorization.clear();
-      base::warn("MLflow: ", host, " is named by ", options.shown_folder,
-                 " alone, so it gets no token and no password: give "
-                 "--mlflow ",
-                 options.uri, " or MLFLOW_TRACKING_URI if it is yours");
+      base::warn("MLflow: ", host, " is named only by ", options.shown_folder,
+                 ", so it gets no token and no password: give --mlflow ", options.uri,
+                 " or MLFLOW_TRACKING_URI if it is yours");
     }
   }
   SLUICE_OK(check_mlflow_secret(options.uri, options.authorization));
@@ -243,7 +242,7 @@ base::Result<int64_t> MlflowRun::end(const std::string& status, double seconds) 
   if (left > 0)
     base::warn(base::counted(left, "row"), " for MLflow at ", options_.uri, " ", left == 1 ? "is" : "are",
                " still in ", base::join_path(options_.shown_folder, "mlflow.jsonl"), ": `sluice mlflow ",
-               options_.shown_folder, "` sends what is there, as does the run when it goes on with --resume");
+               options_.shown_folder, "` sends them; a run that continues with --resume sends them too");
   return left;
 }
 
