@@ -49,7 +49,7 @@ struct RunFlags {
 
 // The places of which a run has one.
 void elsewhere_flags(CLI::App& app, RunFlags& flags) {
-  app.add_option("--processes", flags.processes, "So many processes on this machine")
+  app.add_option("--processes", flags.processes, "Start N processes on this machine")
       ->check(between(1, 100'000))
       ->group("Where");
   app.add_option("--hosts", flags.hosts,
@@ -65,10 +65,9 @@ void where_flags(CLI::App& app, RunFlags& flags) {
   pod::Job& job = flags.job;
   add_place_flags(app, flags.tpu);
   add_worker_flag(app, flags.tpu, "all");
-  app.add_option(
-         "--processes-per-host", flags.per_host,
-         "So many processes on each host (or on this machine), one for each TPU chip or GPU; default: one, "
-         "which drives them all")
+  app.add_option("--processes-per-host", flags.per_host,
+                 "Start N processes on each host (or on this machine), one for each TPU chip or GPU; "
+                 "default: one, which drives them all")
       ->check(between(1, 1000))
       ->default_str("1")
       ->group("Where");
@@ -129,23 +128,22 @@ void what_flags(CLI::App& app, RunFlags& flags) {
 
 void end_flags(CLI::App& app, RunFlags& flags) {
   pod::Job& job = flags.job;
-  app.add_option(
-         "--max-restarts", job.max_restarts,
-         "Start all workers again so often when one fails; the command resumes by itself (sluice train "
-         "--resume)")
+  app.add_option("--max-restarts", job.max_restarts,
+                 "Start all workers again at most N times when one fails; the command resumes by itself "
+                 "(sluice train --resume)")
       ->check(kZeroOrMore)
       ->group("End");
-  app.add_option(
-         "--heartbeat-timeout", job.heartbeat_timeout,
-         "A worker hangs when its heartbeat file is so old, counted from its first heartbeat [s], 0: never")
+  app.add_option("--heartbeat-timeout", job.heartbeat_timeout,
+                 "Count a worker as hung when its heartbeat file is N seconds old, from its first "
+                 "heartbeat on; 0: never")
       ->check(kZeroOrMore)
       ->group("End");
   app.add_option("--join-timeout", job.join_timeout,
-                 "All workers must have met after so long; else the missing ones are named [s]")
+                 "Fail if not all workers have met after this long, and name the missing ones [s]")
       ->check(kAboveZero)
       ->default_str("300, as Sluice's programs have it")
       ->group("End");
-  app.add_option("--lease", job.lease, "End the workers when this client is gone for so long [s]")
+  app.add_option("--lease", job.lease, "End the workers when this client is gone for this long [s]")
       ->check(kAboveZero)
       ->group("End");
   app.add_option("--grace", job.grace, "Wait this long from SIGINT to SIGKILL, with SIGTERM in between [s]")

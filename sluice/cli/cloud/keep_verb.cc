@@ -42,19 +42,19 @@ void add_flags(CLI::App& app, KeepFlags& flags) {
       ->check(kZeroOrMore)
       ->group("Limits");
   app.add_option("--max-cost", limits.max_cost,
-                 "Save, delete the TPU and end when it has cost so much since this began, at list prices "
-                 "[US$]")
+                 "Save, delete the TPU and end when it has cost this much since keep began, at list "
+                 "prices [US$]")
       ->check(kAboveZero)
       ->default_str("none")
       ->group("Limits");
   app.add_option("--save-time", limits.save, "From SIGTERM, at which workers save, to SIGKILL [s]")
       ->check(kAboveZero)
       ->group("Limits");
-  app.add_option("--notice", flags.notice, "Move on so long before maintenance begins [s]")
+  app.add_option("--notice", flags.notice, "Replace the TPU this long before maintenance begins [s]")
       ->check(kZeroOrMore)
       ->group("Limits");
   app.add_option("--patience", limits.patience,
-                 "A TPU in REPAIRING, RESTARTING or UNKNOWN for so long counts as lost [s]")
+                 "Count a TPU as lost after this long in REPAIRING, RESTARTING or UNKNOWN [s]")
       ->check(kZeroOrMore)
       ->group("Limits");
   app.add_option("--poll", limits.poll, "Between two looks at the TPU [s]")

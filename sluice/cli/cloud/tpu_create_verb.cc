@@ -30,7 +30,7 @@ void what_flags(CLI::App& app, CreateFlags& flags) {
   listed(app.add_option("--zones", flags.wish.zones,
                         "Zones in the order to try them, a,b; any: all that have the type"))
       ->required();
-  app.add_option("--slices", flags.wish.slices, "So many slices that train together")->check(between(1, 256));
+  app.add_option("--slices", flags.wish.slices, "Make N slices that train together")->check(between(1, 256));
   app.add_option("--runtime", flags.wish.runtime,
                  "Software version; default: the generation's. Of tpu7x the machines' image");
   app.add_option("--startup-script", flags.script, "A file that each host runs when it starts")
@@ -62,15 +62,14 @@ void how_flags(CLI::App& app, CreateFlags& flags) {
   app.add_option("--wait-until", flags.wait_until,
                  "Hunt and queue until then: a span (6h) or a time; default: each zone is asked once");
   app.add_option("--zone-wait", flags.wish.zone_wait,
-                 "A queue entry waits so long in one zone while others are left to try [s]")
+                 "Let a queue entry wait this long in one zone while others are left to try [s]")
       ->check(kZeroOrMore);
   app.add_option(
       "--ttl", flags.ttl,
       "It is deleted then: a span (8h) or a time (2026-11-26T08:00:00Z); Google holds it, no client");
-  app.add_option(
-      "--idle", flags.idle,
-      "Worker 0 deletes it when it was not used for so long: 30m. Needs tpu.nodes.delete for the service "
-      "account; sluice tpu guard says whether it has it");
+  app.add_option("--idle", flags.idle,
+                 "Let worker 0 delete it when it was not used for this long, such as 30m. Needs "
+                 "tpu.nodes.delete for the service account; sluice tpu guard says whether it has it");
   app.add_option("--max-cost", flags.wish.max_cost,
                  "Ask for nothing that costs more until --ttl by list prices [$]")
       ->check(kAboveZero);

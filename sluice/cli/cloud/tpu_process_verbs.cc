@@ -171,7 +171,8 @@ Verb guard_verb() {
           [flags, guard](CLI::App& app) {
             app.add_option("NAME", flags->name, "The TPU")->required();
             app.add_option("--ttl", guard->ttl, "From now on, 8h, or until a time, 2026-11-26T08:00:00Z");
-            app.add_option("--idle", guard->idle, "Unused for so long: 30m");
+            app.add_option("--idle", guard->idle,
+                           "Delete it when it was not used for this long, such as 30m");
             app.add_flag("--stop", guard->stop, "End the timer");
             add_place_flags(app, *flags);
             add_ssh_flags(app, *flags);

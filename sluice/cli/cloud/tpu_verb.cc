@@ -149,7 +149,7 @@ Verb wait_verb() {
           .add_flags =
               [flags](CLI::App& app) {
                 one_slice(app, *flags);
-                app.add_option("--timeout", flags->timeout, "For so long [s]")->check(kAboveZero);
+                app.add_option("--timeout", flags->timeout, "Wait at most this long [s]")->check(kAboveZero);
                 add_json(app, flags->cloud);
               },
           .run =
