@@ -63,7 +63,7 @@ Array::Array(ElementType type, std::vector<std::int64_t> shape)
     SLUICE_CHECK(extent >= 0, "an array of shape [", base::join(shape_, ", "), "]");
     elements_ *= extent;
   }
-  // Whole multiples of the alignment: readers of vectors may touch the last full one.
+  // The size is a multiple of the alignment: readers of vectors may touch the whole last vector.
   const std::size_t room = (bytes() / kAlignment + 1) * kAlignment;
   void* memory = std::aligned_alloc(kAlignment, room);
   if (memory == nullptr) throw std::bad_alloc();

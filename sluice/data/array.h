@@ -24,14 +24,14 @@ enum class ElementType : std::uint8_t {
   kFloat64,
 };
 
-std::size_t size_of(ElementType type);  // bytes of one element
+std::size_t size_of(ElementType type);  // the bytes of one element
 const char* name_of(ElementType type);  // "uint8", "float32", …
 
-// Row-major and contiguous. The memory starts at a multiple of 64 bytes and is shared by copies of the Array;
-// whoever holds owner() keeps it alive. Two threads may read it at the same time, but not write it.
+// A row-major, contiguous block. Its memory starts at a multiple of 64 bytes and is shared by copies of the
+// Array; owner() keeps it alive. Several threads may read it at the same time, but not write it.
 class Array {
  public:
-  Array() = default;                                         // nothing: no memory, no elements
+  Array() = default;                                         // empty: no memory, no elements
   Array(ElementType type, std::vector<std::int64_t> shape);  // allocated, not initialised
   static Array zeros(ElementType type, std::vector<std::int64_t> shape);
 
@@ -43,7 +43,7 @@ class Array {
   std::size_t bytes() const { return static_cast<std::size_t>(elements_) * size_of(type_); }
   std::string describe() const;  // "uint8 [3, 32, 32]"
 
-  // The first element. The type is the caller's word: nothing is converted.
+  // Returns the first element. Nothing is converted: T must be the array's type, which is not checked.
   template <typename T>
   T* data() {
     return static_cast<T*>(memory_.get());

@@ -25,7 +25,7 @@ std::vector<std::string> split_extensions(const std::string& text) {
   return extensions;
 }
 
-// Replaces the field of this kind, or adds it at the place that the order image, label demands.
+// Replaces the field of this kind, or adds it so that the image comes before the label.
 void set_field(std::vector<FieldPlan>& fields, FieldKind kind, const std::string& extensions) {
   FieldPlan plan{split_extensions(extensions), kind};
   std::erase_if(fields, [](const FieldPlan& field) { return field.kind == FieldKind::kAny; });

@@ -6,30 +6,32 @@
 //   while (std::optional<sluice::data::Batch> batch = stream->next()) use(batch->image, batch->label);
 //
 // - A WebDataset is a description: cheap to copy, and nothing is opened before open(), size() or batches().
-// - open() may be called as often as wanted, for any epoch; each Stream has its own threads and memory.
-// - Every part gets the same number of batches, always: batches(parts). With pad(), one may be of padding
-//   alone.
+// - open() may be called any number of times, for any epoch; each Stream has its own threads and memory.
+// - Every part always gets the same number of batches: batches(parts). With pad(), a batch of a part may
+//   consist of padding only.
 //
-// The order of a shuffled dataset depends on seed, epoch and global batch size G alone: not on the number of
+// The order of a shuffled dataset depends only on seed, epoch and global batch size G, not on the number of
 // hosts, threads or on timing. Each epoch interleaves S ranges (64; see interleave()): the shards are
-// permuted, laid end to end and cut into S equal ranges; each is shuffled in its share of the buffer; sample
-// i of the epoch is the next one of range i mod S. Global batch k has the samples k·G … (k + 1)·G − 1, where
-// G = batch_size() × replicas (each part feeds one replica, or as many as OpenOptions says), and row j of it
-// belongs to replica j mod N. So a part opens the ranges of its replicas only, and all parts together read
-// the data once. S must be a multiple of the number of replicas: an error names the next one that is.
-// - This needs the number of samples in each shard: from index files (train-0000.idx beside train-0000.tar,
+// permuted, laid end to end and cut into S equal ranges; each range is shuffled in its share of the buffer;
+// sample i of the epoch is the next one of range i mod S. Global batch k has the samples k·G … (k + 1)·G − 1,
+// where G = batch_size() × N. N is the number of replicas: each part feeds one, or OpenOptions::replicas of
+// them. Row j of the batch belongs to replica j mod N. So a part opens only the ranges of its replicas, and
+// all parts together read the data once. S must be a multiple of the number of replicas: an error names the
+// next one that is.
+// - This needs the number of samples in each shard: from index files (train-0000.idx next to train-0000.tar,
 //   made by `sluice data index`), from a sizes.json in the folder, or by reading all headers once. With index
 //   files a shard that two ranges share is not read twice.
-// - What comes from stdin cannot be counted: it is one range, for one part.
-// A dataset without shuffle() is handed out in the order of its shards. With several replicas each of the N
-// gets the N-th part of it, one after the other; every sample comes exactly once.
+// - The samples of stdin cannot be counted: stdin is one range, for one part.
+// A dataset without shuffle() is handed out in the order of its shards. With N replicas, each gets one N-th
+// of the dataset, in the order of the replicas; every sample comes exactly once.
 //
-// - A position in an epoch says everything: skip_batches, or Stream::state(), begins at batch k exactly as if
-//   k batches had been taken and thrown away, with any number of workers and hosts. What was consumed is
-//   neither decoded nor, where the shards' index is known, read; only the shuffle buffers are filled again.
+// - A position in an epoch determines the rest of it: skip_batches, or Stream::state(), begins at batch k
+//   exactly as if k batches had been taken and thrown away, with any number of workers and hosts. Samples
+//   consumed before are not decoded, and not read either where the shards' index is known; only the shuffle
+//   buffers are filled again.
 //
 // Errors are thrown as sluice::Error, by the functions below and by Stream::next(); they name shard, member
-// and offset. Unknown specifications and senseless numbers throw at once.
+// and offset. Unknown specifications and invalid numbers throw at once.
 #pragma once
 
 #include <cstdint>
@@ -63,36 +65,38 @@ class WebDataset : public Dataset {
   explicit WebDataset(std::string urls);
   explicit WebDataset(std::vector<std::string> urls);
 
-  // Shards in an order drawn for each epoch, and samples drawn from buffers which hold `samples` in all
-  // ranges of all parts together (and about `buffer_bytes`, by the mean size of the shards' samples,
-  // whichever is less). A buffer is full before the first sample leaves it.
+  // Draws an order of the shards for each epoch, and samples from buffers that hold `samples` in all ranges
+  // of all parts together (or about `buffer_bytes`, by the mean size of the shards' samples, if that is
+  // less). A buffer is full before the first sample leaves it.
   WebDataset& shuffle(std::int64_t samples, std::int64_t buffer_bytes = std::int64_t{1} << 30);
   WebDataset& seed(std::uint64_t seed);         // default 0
   WebDataset& interleave(std::int64_t ranges);  // S, default 64; the order depends on it
-  // Every shard holds exactly this many samples: nothing needs to be counted. Found otherwise, an error.
+  // States that every shard holds exactly this many samples, so that nothing needs to be counted. A shard
+  // with another number is an error.
   WebDataset& shard_size(std::int64_t samples);
-  // The order of PyTorch's DataLoader over Python's webdataset with split_by_node and split_by_worker, where
-  // every N-th shard goes to a replica and every W-th of those to a worker of it; each worker has its own
-  // shuffle buffer and batches its own samples. The epoch ends after samples ÷ G steps, rounded down, and one
-  // more (0: of what the shards hold), or when the first replica has nothing more. It depends on the number
-  // of replicas and workers, and loses samples: for reproducing such a job only.
+  // Reads in the order of PyTorch's DataLoader over Python's webdataset with split_by_node and
+  // split_by_worker: every N-th shard goes to a replica, and every W-th of these to one of its workers; each
+  // worker has its own shuffle buffer and batches its own samples. The epoch ends after samples ÷ G steps,
+  // rounded down, plus one (0: the samples that the shards hold), or when the first replica has no more. The
+  // order depends on the number of replicas and workers, and loses samples: only for reproducing such a job.
   WebDataset& original(std::int64_t workers, std::int64_t samples = 0);
   WebDataset& epoch(std::int64_t epoch);  // the epoch that open() without arguments reads, default 0
 
-  // Which members make a sample; alternatives are separated by `;` and matched against the whole extension.
+  // The members of a sample; alternatives are separated by `;` and matched against the whole extension.
   WebDataset& images(std::string extensions, std::string spec = "rgb8");
   WebDataset& labels(std::string extensions);
   WebDataset& classes(std::int64_t count);  // labels outside 0 … count − 1 are errors
-  // The same as WebDataset spells it; "__key__" and "__url__" are a sample's key and shard, as texts. Specs:
-  // l8 rgb8 rgba8 (uint8), l rgb rgba (float32 in 0…1), and those with `torch` before them, which make plain
-  // arrays [channels, height, width]. Without decode(), images stay bytes; all else is decoded.
+  // to_tuple() and decode() are these in webdataset's spelling; "__key__" and "__url__" are a sample's key
+  // and shard, as texts. Specs: l8 rgb8 rgba8 (uint8), l rgb rgba (float32 in 0…1), and these with `torch`
+  // before them, which make plain arrays [channels, height, width]. Without decode(), images stay bytes;
+  // everything else is decoded.
   WebDataset& decode(std::string spec);
   template <typename... Extensions>
   WebDataset& to_tuple(Extensions&&... extensions) {
     return set_fields({std::string(std::forward<Extensions>(extensions))...});
   }
-  // Members with this extension (or this last part of it) are decoded by `function`: bytes → Value, called
-  // from several threads. An image that it makes is not augmented.
+  // Decodes members with this extension (or this last part of it) by `function`: bytes → Value, called from
+  // several threads. An image that it makes is not augmented.
   WebDataset& decoder(std::string extension, std::function<Value(std::string_view)> function);
   // `function` changes a Sample in place, or takes one and returns another. It is called from several
   // threads, after decoding and augmentation, in the order of the map() calls.
@@ -106,60 +110,61 @@ class WebDataset : public Dataset {
     }
   }
 
-  // Only the samples for which all of these hold. Each filter is asked once for every sample, when the
-  // samples are counted, whatever the number of epochs: so the order, the number of steps, dataset[i] and
-  // resuming are those of a set that holds nothing else. For this the shards are read once, but for members
-  // that no filter looks at; for keys alone their index files are enough. left_out() counts the others; when
-  // nothing is left, it is an error. Streams that can be read only once cannot be filtered. A condition on a
-  // member, a field of its JSON, or the key: `cls in 0,3`, `cls not in 7`, `json:split = train`,
-  // `json:size.width >= 224`, `__key__ like n0144*`; see order/filter.h.
+  // Takes only the samples for which all conditions and filters hold. Each filter is called once for every
+  // sample, when the samples are counted, for any number of epochs. So the order, the number of steps,
+  // dataset[i] and resuming are the same as for a set that holds only the samples taken. For this the shards
+  // are read once, except members that no filter looks at; for conditions on keys only, their index files are
+  // enough. left_out() counts the other samples; when nothing is left, it is an error. Streams that can be
+  // read only once cannot be filtered. A condition is on a member, a field of its JSON, or the key: `cls in
+  // 0,3`, `cls not in 7`, `json:split = train`, `json:size.width >= 224`, `__key__ like n0144*`; see
+  // order/filter.h.
   WebDataset& where(const std::string& condition);
-  // `members`: extensions whose bytes `take` looks at, as "json;cls". It is called from several threads.
+  // `members`: the extensions whose bytes `take` reads, as "json;cls". `take` is called from several threads.
   WebDataset& filter(std::function<bool(const SampleView&)> take, const std::string& members = "");
 
-  // Images are rotated as the camera was held (orientation_of() in image.h); else they stay as they are
-  // stored.
+  // Rotates images as the camera was held (orientation_of() in image.h); without it they stay as stored.
   WebDataset& exif_rotation();
-  // Augmentation of all images of a sample, in the order of the calls. Pixels are uint8 for these.
-  WebDataset& resize(std::int64_t shorter_side);  // bilinear with antialiasing, as Pillow's; keeps the ratio
+  // Augmentations of all images of a sample, in the order of the calls. Pixels are uint8 for them.
+  WebDataset& resize(std::int64_t shorter_side);  // bilinear with antialiasing, as in Pillow; keeps the ratio
   WebDataset& center_crop(std::int64_t side);
   WebDataset& crop(std::int64_t side, std::int64_t padding = 0);  // random place, after a border of zeros
   WebDataset& flip();                                             // left to right for half of the samples
-  // A random part, resized to side × side: torchvision's RandomResizedCrop, with its defaults. `scale`: the
-  // part's share of the area; `ratio`: its width ÷ height.
+  // Cuts out a random part and resizes it to side × side: torchvision's RandomResizedCrop, with its defaults.
+  // `scale`: the part's share of the area; `ratio`: its width ÷ height.
   WebDataset& random_resized_crop(std::int64_t side, std::pair<double, double> scale = {0.08, 1.0},
                                   std::pair<double, double> ratio = {3.0 / 4, 4.0 / 3});
   // torchvision's ColorJitter: factors of brightness, contrast and saturation from 1 − x … 1 + x (not below
-  // 0), a turn of the hues of at most `hue`, up to 0.5 of their circle, in an order that is drawn. 0: none.
+  // 0), and a shift of the hues by at most `hue`, up to 0.5 of their circle, in a random order. 0: this
+  // change is left out.
   WebDataset& color_jitter(double brightness, double contrast, double saturation, double hue);
-  // torchvision's RandAugment: so many of its 14 operations, at a magnitude of 0 to 30. Nearest neighbours;
-  // what comes from outside is zero.
+  // torchvision's RandAugment: `operations` of its 14 operations, at a magnitude of 0 to 30. Nearest
+  // neighbours; pixels from outside the image are zero.
   WebDataset& rand_augment(std::int64_t operations = 2, std::int64_t magnitude = 9);
   // torchvision's RandomAutocontrast: each channel stretched to 0…255 for this share of the samples.
   WebDataset& autocontrast(double probability = 0.5);
-  // Images become float32, (pixel / 255 − mean) / deviation, after the steps above: four times the bytes of
-  // uint8 pixels that the device normalises.
+  // Converts images to float32, (pixel / 255 − mean) / deviation, after the steps above: four times the bytes
+  // of uint8 pixels that the device normalises.
   WebDataset& normalize_on_host(const std::vector<float>& mean, const std::vector<float>& deviation);
-  // Mixes each image of a batch with the one in the row before it: mixup with a share drawn from
-  // Beta(alpha, alpha), CutMix with a part of that area. With both, each row gets one of them. Batch says how
-  // the labels go. The draws depend on seed, epoch and sample; the neighbour on the batch, and so on `parts`.
+  // Mixes each image of a batch with the one in the row before it: mixup with a share drawn from Beta(alpha,
+  // alpha), CutMix with a part of that area. With both, each row gets one of them. Batch says how to combine
+  // the labels. The draws depend on seed, epoch and sample; the neighbour depends on the batch, and so on
+  // `parts`.
   WebDataset& mixup(double alpha);
   WebDataset& cutmix(double alpha);
-  // Handed on for whoever normalises (on the device): (pixel / 255 − mean) / deviation, one number a channel.
+  // Stores the numbers for the consumer that normalises (on the device): (pixel / 255 − mean) / deviation,
+  // one number a channel.
   WebDataset& normalize(std::vector<float> mean, std::vector<float> deviation);
 
-  // Instead of batch(): batches of samples of similar length, each in one of a few shapes, such as 32 samples
-  // of up to 256 tokens or 16 of up to 512. A sample goes into the shortest shape that holds it; when every
+  // Replaces batch(): batches of samples of similar length, each in one of a few shapes, such as 32 samples
+  // of up to 256 tokens or 16 of up to 512. A sample goes into the shortest shape that holds it. When every
   // replica has a full batch of a shape, these are the next global batch, so that all replicas have the same
-  // shape at every step. Arrays among the fields with as many rows as the sample is long are padded to the
-  // shape's length, after map(). batch.lengths says how long each sample is.
-  // - `member`: whose length counts, as "npy" or "tokens.npy;npy"; options.length measures it. Lengths are
-  // found
-  //   out once, as filters are.
-  // - What does not fill a batch at the end of an epoch is left out, or with pad() (and keep()) comes in
-  // batches that
-  //   are filled up. carry(), original() and Mix are not for this.
-  // - The order depends on the number of replicas too, not on that of hosts.
+  // shape at every step. Array fields with as many rows as the sample is long are padded to the shape's
+  // length, after map(). batch.lengths has the length of each sample.
+  // - `member`: the member whose length counts, as "npy" or "tokens.npy;npy"; options.length measures it.
+  //   Lengths are found out once, as filters are.
+  // - Samples that do not fill a batch at the end of an epoch are left out, or with pad() (and keep()) come
+  //   in batches that are filled up. carry(), original() and Mix do not support this.
+  // - The order also depends on the number of replicas, but not on the number of hosts.
   WebDataset& bucket_by_length(const std::string& member, std::vector<LengthShape> shapes,
                                LengthOptions options = {});
   WebDataset& batch(std::int64_t samples);  // rows of one replica's batch
@@ -170,39 +175,40 @@ class WebDataset : public Dataset {
   WebDataset& carry();
 
   WebDataset& on_error(OnError policy);
-  // How many bad samples of an epoch a part may leave out: a number of them from 1 on, or below 1 a share of
+  // The number of bad samples that a part may leave out of an epoch: from 1 on a count, below 1 a share of
   // the part's samples, rounded down. Default 0.001.
   WebDataset& max_bad(double limit);
-  // Without this, a damaged shard whose samples neither an index nor sizes.json counts is an error also when
-  // bad samples are left out: nobody knows how many it has lost.
+  // Allows a damaged shard whose samples neither an index nor sizes.json counts. Without this it is an error
+  // also when bad samples are left out, because the number of its lost samples is unknown.
   WebDataset& allow_unknown_loss();
 
-  // Threads that decode. Default: one for each core, at most 8, and more of them, up to one for each core,
-  // when batches are late because of decoding; the next stream begins with as many.
+  // The number of threads that decode. Default: one for each core, at most 8. When batches are late because
+  // of decoding, the default grows up to one for each core, and the next stream begins with that number.
   WebDataset& workers(int threads);
-  WebDataset& prefetch(int batches);                // finished or in work ahead of the consumer, default 4
-  WebDataset& prefetch_memory(std::int64_t bytes);  // that they may hold, but for one batch; default 256 MiB
+  WebDataset& prefetch(int batches);  // batches that are finished or in work ahead of the consumer, default 4
+  WebDataset& prefetch_memory(std::int64_t bytes);  // the bytes that these may hold, except for one batch;
+                                                    // default 256 MiB
 
-  // Keeps remote shards in a folder of this machine, at most so many bytes of them; see cache.h. Any number
-  // of processes may share the folder.
+  // Keeps remote shards in a folder of this machine, up to `bytes` in all; see cache.h. Any number of
+  // processes may share the folder.
   WebDataset& cache(std::string folder, std::int64_t bytes);
 
-  std::unique_ptr<Stream> open() const;  // of the epoch set by epoch()
+  std::unique_ptr<Stream> open() const;  // the epoch set by epoch()
   std::unique_ptr<Stream> open(std::int64_t epoch, std::int64_t part = 0, std::int64_t parts = 1,
                                std::int64_t skip_batches = 0) const;
   std::unique_ptr<Stream> open(const OpenOptions& options) const override;
   std::unique_ptr<Stream> resume(const std::string& state, const OpenOptions& options) const override;
   std::string state(const OpenOptions& options) const override;
 
-  // Sample `index` of all, in the shards' order: decoded, augmented and mapped as in epoch(). Only its own
-  // bytes are read where an index says where they are, else its shard up to there. Threads: any.
+  // Returns sample `index` of all, in the shards' order: decoded, augmented and mapped as in epoch(). Reads
+  // only its own bytes where an index says where they are, else its shard up to there. Threads: any.
   Sample operator[](std::int64_t index) const;
-  // The index of the sample with this key, the first of several; nothing when no sample has it. Reads the
-  // index files, or the headers, of all shards once.
+  // Returns the index of the sample with this key, the first of several; nothing when no sample has it. Reads
+  // the index files, or the headers, of all shards once.
   std::optional<std::int64_t> find(const std::string& key) const;
 
-  // Samples of one epoch. Reads the index files, or the headers, of all shards once; copies of this dataset
-  // share the answer.
+  // Returns the number of samples of one epoch. Reads the index files, or the headers, of all shards once;
+  // copies of this dataset share the answer.
   std::int64_t size() const override;
   std::int64_t left_out() const;  // samples of the shards that filters do not take
   std::int64_t batches(std::int64_t replicas = 1, std::int64_t epoch = 0) const override;

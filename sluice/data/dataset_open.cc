@@ -1,4 +1,4 @@
-// WebDataset::open() and what belongs to it: where a stream begins, and whether it is the same one again.
+// WebDataset::open() and its helpers: where a stream begins, and whether a resumed stream is the same one.
 #include <algorithm>
 
 #include "sluice/base/thread.h"
@@ -17,8 +17,8 @@ Wanted wanted_members(const DecodePlan& plan) {
   return wanted;
 }
 
-// Ranges for the replicas: those of the settings when samples are shuffled; otherwise one for each replica,
-// or a single one, in the shards' order, when there is one part.
+// Returns the number of ranges: the setting when samples are shuffled; otherwise one for each replica, or a
+// single one, in the shards' order, when there is one part.
 std::int64_t ranges_for(const WebDataset::Settings& settings, const OpenOptions& options) {
   const std::int64_t replicas = options.parts * options.replicas;
   if (!settings.shuffle) return options.parts == 1 && settings.shapes.empty() ? 1 : replicas;
@@ -44,7 +44,7 @@ const char* name_of(Remainder remainder) {
   return "";
 }
 
-// All that the order depends on, and the epoch. Words of the form name=value.
+// Describes the epoch and everything that the order depends on, in words of the form name=value.
 std::string describe(const PartOptions& part, const ShardFacts* facts) {
   std::string text = base::str("sluice-stream=1 epoch=", part.epoch, " seed=", part.seed,
                                " global-batch=", part.global_rows(), " remainder=", name_of(part.remainder));
@@ -127,8 +127,8 @@ PartOptions WebDataset::part_options(const OpenOptions& options) const {
   return part;
 }
 
-// The shards are counted where the order depends on it, and where a state is asked for (`counted`). What can
-// be read only once is one range for one part.
+// Counts the shards if the order depends on it, or if a state is requested (`counted`). A set that can be
+// read only once is one range for one part.
 std::shared_ptr<const ShardFacts> WebDataset::facts_for(const OpenOptions& options, bool counted) const {
   const auto shards = settings_->shards();
   const bool again = std::all_of(shards->begin(), shards->end(), can_be_read_again);
@@ -174,7 +174,7 @@ std::unique_ptr<Stream> WebDataset::open(const OpenOptions& options) const {
   return std::make_unique<PipelineStream>(stream_options(options));
 }
 
-// With this data set as the only source.
+// Returns the options of a stream with this data set as its only source.
 StreamOptions WebDataset::stream_options(const OpenOptions& options) const {
   StreamOptions stream;
   stream.part = part_options(options);

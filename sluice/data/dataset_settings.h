@@ -1,4 +1,4 @@
-// What a WebDataset holds.
+// The settings of a WebDataset.
 #pragma once
 
 #include <atomic>
@@ -18,13 +18,13 @@
 
 namespace sluice::data {
 
-// Wrong settings are errors of the call that gives them.
+// Throws for wrong settings, from the call that gives them.
 [[noreturn]] inline void misuse(const std::string& message) { throw_error(Code::kInvalidArgument, message); }
 inline void demand(bool condition, const char* what, std::int64_t found, const char* expected) {
   if (!condition) misuse(base::str("WebDataset: ", what, " of ", found, ": expected ", expected));
 }
 
-// Bad samples that a part may leave out of an epoch: a number of them, or a share of its samples.
+// Returns how many bad samples a part may leave out of an epoch. `limit`: a count, or below 1 a share.
 inline std::int64_t bad_limit(double limit, std::int64_t samples, std::int64_t parts) {
   if (limit >= 1) return static_cast<std::int64_t>(limit);
   return static_cast<std::int64_t>(limit * static_cast<double>(samples) / static_cast<double>(parts));
@@ -35,7 +35,7 @@ struct WebDataset::Settings {
   struct Known {
     std::mutex mutex;
     std::shared_ptr<const std::vector<std::string>> urls;
-    std::atomic<int> workers{0};  // that an earlier stream found to be needed; 0: not known
+    std::atomic<int> workers{0};  // the number that an earlier stream needed; 0: not known
     std::shared_ptr<const ShardFacts> facts;
     std::optional<std::unordered_map<std::string, std::int64_t>> numbers;  // of the samples, by their keys
   };
@@ -52,9 +52,9 @@ struct WebDataset::Settings {
   std::vector<float> mean, deviation;
   std::int64_t batch = 1;
   std::optional<Remainder> remainder;
-  std::vector<LengthShape> shapes;  // of bucket_by_length(), the shortest first
+  std::vector<LengthShape> shapes;  // for bucket_by_length(), the shortest first
   std::int64_t ranges = 64, shard_size = 0;
-  bool ranges_are_chosen = false;  // by the user, so that they must fit the replicas as they are
+  bool ranges_are_chosen = false;  // by the user: they must fit the replicas unchanged
   std::int64_t original_workers = 0, original_samples = 0;
   OnError on_error = OnError::kStop;
   double max_bad = 0.001;
@@ -64,7 +64,7 @@ struct WebDataset::Settings {
   int workers = 0, prefetch = 4;
   std::int64_t prefetch_bytes = std::int64_t{256} << 20;
 
-  // The shards, all patterns expanded, and what is known of them: found out once.
+  // The shards with all patterns expanded, and the facts about them: both are found out once.
   std::shared_ptr<const std::vector<std::string>> shards() const;
   base::Result<std::shared_ptr<const ShardFacts>> learn() const;
   Remainder chosen_remainder() const {

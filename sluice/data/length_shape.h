@@ -12,26 +12,26 @@
 SLUICE_API_BEGIN
 namespace sluice::data {
 
-// A replica's batch of `rows` samples, each padded to `length`.
+// The shape of a replica's batch: `rows` samples, each padded to `length`.
 struct LengthShape {
   std::int64_t rows = 1, length = 1;
   bool operator==(const LengthShape&) const = default;
 };
 
-// "16x512,32x256,64x128": rows × length, in any order. Throws for other text.
+// Parses "16x512,32x256,64x128": rows × length, in any order. Throws for other text.
 std::vector<LengthShape> parse_shapes(std::string_view text);
 
-// What becomes of a sample that is longer than any shape.
+// How a sample is treated that is longer than every shape.
 enum class TooLong {
   kError,
-  kCut,  // its end is left out, and it is counted
+  kCut,  // its end is left out; Statistics::cut counts it
 };
 
 struct LengthOptions {
-  // A sample's length, from the bytes of the member; by default its rows, as an npy file. From several
-  // threads.
+  // Returns a sample's length from the bytes of the member; by default the rows of an npy file. It is called
+  // from several threads.
   std::function<std::int64_t(std::string_view bytes)> length = {};
-  std::vector<double> padding = {};  // the value behind a sample's end, one for each field; by default 0
+  std::vector<double> padding = {};  // the value after a sample's end, one for each field; by default 0
   TooLong too_long = TooLong::kError;
 };
 

@@ -8,11 +8,11 @@
 namespace sluice::data {
 namespace {
 
-// So many bytes are reserved at once at least, but no more than such a part of the process's.
+// At least kReservation bytes are reserved at once, but at most this fraction of the process's limit.
 constexpr std::uint64_t kReservation = 1 << 20;
 constexpr std::uint64_t kReservations = 4096;
 
-// What all samples in work have reserved.
+// The memory that all samples in work have reserved.
 struct Claims {
   std::mutex mutex;
   std::condition_variable less;
@@ -67,7 +67,7 @@ base::Status claim_memory(std::uint64_t bytes, const char* what) {
       std::max(sample->claimed_ - sample->reserved_, std::min(limits.process / kReservations, kReservation));
   Claims& all = claims();
   std::unique_lock lock(all.mutex);
-  // The rest is for the one sample that may go on when the others are waiting for each other.
+  // The rest is for the one sample that may continue when the others are waiting for each other.
   const std::uint64_t shared = limits.process - std::min(limits.sample, limits.process / 2);
   const auto fits = [&] { return all.bytes + more <= shared; };
   all.less.wait(lock, [&] { return fits() || all.beyond == nullptr || all.beyond == sample; });

@@ -1,6 +1,5 @@
-// How much memory may be claimed by what is read. A file of some bytes can ask for any number of them: packed
-// text, an image's header, an array's shape. So whoever makes room by a number that stands in a file claims
-// it here first.
+// Limits of the memory that files may claim. A small file can ask for any amount of memory: packed text, an
+// image's header, an array's shape. Code that allocates memory by a number in a file claims it here first.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +11,19 @@
 namespace sluice::data {
 
 struct MemoryLimits {
-  std::uint64_t sample = std::uint64_t{1}
-                         << 30;  // bytes that one sample's decoding claims, or its members hold
-  std::uint64_t process = std::uint64_t{4} << 30;  // that all samples in work claim: more of them wait
+  std::uint64_t sample = std::uint64_t{1} << 30;   // that one sample's decoding or its members take
+  std::uint64_t process = std::uint64_t{4} << 30;  // that all samples in work claim: more claims wait
   std::uint64_t readers = std::uint64_t{8} << 30;  // that shuffle buffers, batches and unpackers hold
   std::int64_t pixels = 100'000'000;               // of one image
 };
 
-// Of this process. Changed before threads read.
+// The limits of this process. Change them before threads read.
 MemoryLimits& memory_limits();
 
-// While it lives, what this thread claims counts for one sample. A claim beyond memory_limits().sample is
-// refused, whatever other threads do. One for which memory_limits().process has no room waits for theirs. One
-// sample may always go on: room for it, at most half of the process's, is left by the others.
+// Counts what this thread claims while the object lives as memory of one sample. A claim beyond
+// memory_limits().sample is refused, independently of other threads. A claim for which
+// memory_limits().process has no room waits for theirs. One sample can always continue: the others leave room
+// for it, at most half of the process's limit.
 class SampleMemory {
  public:
   SampleMemory();
@@ -35,24 +34,25 @@ class SampleMemory {
  private:
   friend base::Status claim_memory(std::uint64_t bytes, const char* what);
   std::uint64_t claimed_ = 0;
-  std::uint64_t reserved_ = 0;  // of the process's, ahead of the claims: small samples ask once
+  std::uint64_t reserved_ = 0;  // of the process's limit, ahead of the claims: small samples ask once
   SampleMemory* outer_;
 };
 
-// For the sample of this thread; without one, the claim alone is compared. kResourceExhausted; `what` is
-// named.
+// Claims memory for the sample of this thread; without a sample it only compares this claim with the limit.
+// kResourceExhausted, naming `what`.
 base::Status claim_memory(std::uint64_t bytes, const char* what);
 
-// What a reader holds of memory_limits().readers: samples in a shuffle buffer or on their way to a batch, the
-// window of an unpacker. Given back at the end. Threads: one at a time for each, any number of them.
+// The share of memory_limits().readers that one reader holds: samples in a shuffle buffer or on their way to
+// a batch, the window of an unpacker. The destructor gives it back. Threads: one at a time for each object,
+// which may be any.
 class ReaderMemory {
  public:
   ReaderMemory() = default;
   ~ReaderMemory() { shrink(held_); }
   ReaderMemory(const ReaderMemory&) = delete;
   ReaderMemory& operator=(const ReaderMemory&) = delete;
-  // kResourceExhausted, and nothing more is held, where all readers together would hold too much: then alone
-  // `what` is asked for the words that the error begins with.
+  // kResourceExhausted, without holding more, if all readers together would hold too much. Only then `what`
+  // is called: it returns the beginning of the error's message.
   base::Status grow(std::uint64_t bytes, const std::function<std::string()>& what);
   void shrink(std::uint64_t bytes);
   void clear() { shrink(held_); }
@@ -61,11 +61,11 @@ class ReaderMemory {
   std::uint64_t held_ = 0;
 };
 
-// The refusal of what asks for more than memory_limits().sample: "WHAT: expected at most … for a sample", and
+// The error for a claim of more than memory_limits().sample: "WHAT: expected at most … for a sample", and
 // what to do. kResourceExhausted.
 tl::unexpected<Error> too_much_memory(const std::string& what);
 
-// Whether an image may be so large. kResourceExhausted.
+// kResourceExhausted if an image of this size has more pixels than allowed.
 base::Status check_pixels(std::int64_t width, std::int64_t height);
 
 }  // namespace sluice::data

@@ -27,7 +27,7 @@ const char* name_of(MixBy by) {
   return "";
 }
 
-// The shortest text that is read as the same number.
+// Returns the shortest text that is read as the same number.
 std::string exact_text(double number) {
   char text[32];
   return {text, std::to_chars(text, text + sizeof text, number).ptr};
@@ -155,7 +155,7 @@ std::vector<double> Mix::mean_sizes() const {
   return means;
 }
 
-// As they were given; the first begins at batch 0.
+// Returns the shares as they were given; the first begin at batch 0.
 std::vector<Mix::Change> Mix::all_changes() const {
   std::vector<Change> changes(1);
   for (const Source& source : sources_) changes.front().shares.push_back(source.amount);

@@ -5,16 +5,18 @@
 //   auto train = Mix({{photos.batch(128), 0.7}, {sketches.batch(128), 0.3}});
 //   auto stream = train.open({.epoch = 0});
 //
-// Each source is decoded and augmented as its own description says, and goes through its samples pass after
-// pass: each comes once a pass, the next epoch goes on where the last one ended. Every part of an epoch is
-// mixed as the whole is. An epoch is whole global batches: what does not fill one comes in the next epoch.
+// Each source is decoded and augmented as its own description says, and is read pass after pass: each of its
+// samples comes once a pass, and the next epoch continues where the last one ended. Every stretch of an epoch
+// is mixed in the proportions of the whole. An epoch consists of whole global batches: samples that do not
+// fill one come in the next epoch.
 //
-// The order depends on the seeds, the shares, the epoch and the global batch alone, as for one set: not on
-// hosts or threads; and a part reads no more than its replicas' samples. A state is as exact (dataset.h).
+// As for one set, the order depends only on the seeds, the shares, the epoch and the global batch, not on
+// hosts or threads, and a part reads no more than its replicas' samples. A state is as exact as for one
+// set (dataset.h).
 //
-// All sources are shuffled, with the same batch() and interleave(); what belongs to a stream and not to a
-// source (workers, prefetch, on_error, max_bad, mixup, cutmix, and the seed of the mixing) is taken from the
-// first one. Which source a sample is from stands in Batch::sources, and to map functions in Sample::source.
+// All sources are shuffled, with the same batch() and interleave(). Settings of a stream and not of a source
+// (workers, prefetch, on_error, max_bad, mixup, cutmix, and the seed of the mixing) are taken from the first
+// source. Batch::sources names the source of each sample, and Sample::source does so for map functions.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +33,9 @@ namespace sluice::data {
 
 class MixtureOrder;
 
-// What the numbers of a mixture's sources are.
+// The meaning of the numbers of a mixture's sources.
 enum class MixBy {
-  kShare,   // of an epoch's samples, in proportion to each other
+  kShare,   // shares of an epoch's samples, in proportion to each other
   kRepeat,  // how often each sample of the source comes in an epoch
   kChoose,  // samples of the source in an epoch
 };
@@ -45,17 +47,19 @@ class Mix : public Dataset {
     double amount = 1;
     std::string name = "";  // for reports; empty: the first shard's
   };
-  // Throws for amounts that are not above 0 (shares may be 0), and for settings of the sources that differ.
+  // Throws for amounts that are not above 0 (shares may be 0), and if the sources' settings differ.
   explicit Mix(std::vector<Source> sources, MixBy by = MixBy::kShare);
-  // The sets as one: each sample of each comes once an epoch.
+  // Joins the sets: each sample of each set comes once an epoch.
   static Mix join(const std::vector<WebDataset>& datasets);
 
-  // Samples of an epoch, with kShare. Default: as many as the sources have together.
+  // The number of samples of an epoch, with kShare. Default: the number that the sources have together.
   Mix& epoch_samples(std::int64_t samples);
-  // Other shares from a global batch on, counted over all epochs. Batches are given in their order.
+  // Sets other shares from a global batch on, counted over all epochs. Call it in ascending order of the
+  // batches.
   Mix& from(std::int64_t batch, std::vector<double> shares);
-  // Shares are of the samples' sizes, such as tokens: a source's share of the samples is its share ÷ the mean
-  // size of its samples. The mean is that of its first `samples` samples, decoded once, without augmentation.
+  // Makes shares refer to the samples' sizes, such as tokens: a source's share of the samples is its share ÷
+  // the mean size of its samples. The mean is taken over its first `samples` samples, decoded once, without
+  // augmentation.
   Mix& by_size(std::function<double(const Sample&)> size, std::int64_t samples = 1000);
 
   std::unique_ptr<Stream> open(const OpenOptions& options) const override;
@@ -69,7 +73,7 @@ class Mix : public Dataset {
   const std::vector<float>& mean() const override;
   const std::vector<float>& deviation() const override;
 
-  // What an epoch takes of a source, on all replicas together.
+  // The samples that an epoch takes from a source, on all replicas together.
   struct Taken {
     std::string name;
     std::int64_t samples = 0;  // in this epoch
@@ -87,14 +91,14 @@ class Mix : public Dataset {
   void check_shares(const std::vector<double>& shares) const;
   std::vector<double> mean_sizes() const;
   std::vector<Change> all_changes() const;
-  // The changes as shares of the samples, which add up to 1.
+  // Returns the changes as shares of the samples, which add up to 1.
   std::vector<Change> sample_shares() const;
   std::shared_ptr<const MixtureOrder> order(std::int64_t replicas) const;
   std::string state_words(const OpenOptions& options) const;
 
   std::vector<Source> sources_;
   MixBy by_;
-  std::int64_t epoch_samples_ = 0;  // 0: as many as the sources have
+  std::int64_t epoch_samples_ = 0;  // 0: the number that the sources have together
   std::vector<Change> changes_;
   std::function<double(const Sample&)> size_;
   std::int64_t sized_samples_ = 0;

@@ -1,4 +1,4 @@
-// Samples by their number or key, one at a time.
+// Access to single samples by their number or key.
 #include <algorithm>
 #include <numeric>
 #include <utility>
@@ -29,7 +29,7 @@ Sample WebDataset::operator[](std::int64_t index) const {
 
 std::optional<std::int64_t> WebDataset::find(const std::string& key) const {
   const auto shards = settings_->shards();
-  // Without filters the keys say themselves how many there are.
+  // Without filters the list of keys is complete, so the sizes are not needed.
   const auto facts = !settings_->survey.wanted() ? nullptr : base::value_or_throw(settings_->learn());
   std::lock_guard lock(settings_->known->mutex);
   auto& numbers = settings_->known->numbers;

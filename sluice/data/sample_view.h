@@ -1,4 +1,4 @@
-// What a filter sees of a sample: nothing is decoded yet.
+// The view of a sample that a filter gets: nothing is decoded yet.
 #pragma once
 
 #include <optional>
@@ -11,15 +11,15 @@ namespace sluice::data {
 
 struct RawSample;
 
-// Valid during the call that it is given to.
+// The view is valid only during the call that gets it.
 class SampleView {
  public:
   explicit SampleView(const RawSample& sample) : sample_(sample) {}
 
   std::string_view key() const;
   std::string_view shard() const;  // as WebDataset::urls() names it
-  // The bytes of one of the members that the filter asked for, by its extension in lower case; nothing where
-  // the sample has none.
+  // Returns the bytes of a member that the filter asked for, by its extension in lower case; nothing if the
+  // sample has no such member.
   std::optional<std::string_view> member(std::string_view extension) const;
 
  private:

@@ -1,4 +1,4 @@
-// A stream of batches, and the rules for what does not fit into it.
+// A stream of batches, and the rules for samples that do not fit into it.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace sluice::data {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // The next batch, or nothing at the end of the epoch. Throws what went wrong, and again on later calls.
+  // Returns the next batch, or nothing at the end of the epoch. Throws an error again on later calls.
   virtual std::optional<Batch> next() = 0;
-  // Where the stream stands after the last next(), as a line of text, for WebDataset::resume(): epoch, number
-  // of batches, and what the order depends on. Nothing else is needed: it is small, and equal on all parts.
-  // Throws where the samples of the shards must be counted for it and cannot be.
+  // Returns the position after the last next() as a line of text, for WebDataset::resume(): epoch, number of
+  // batches, and everything that the order depends on. It is small, complete, and equal on all parts.
+  // Throws if the samples of the shards must be counted for it and cannot be.
   virtual std::string state() const = 0;
   virtual Statistics statistics() const = 0;
 };
@@ -31,14 +31,14 @@ class Stream {
 struct OpenOptions {
   std::int64_t epoch = 0;
   std::int64_t part = 0, parts = 1;  // this process, of all
-  // That this part feeds, as each other part does. Its batches hold batch_size() rows for each, one replica
-  // after the other.
+  // The number of replicas that this part feeds; every other part feeds the same number. A batch holds
+  // batch_size() rows for each, one replica after the other.
   std::int64_t replicas = 1;
   std::int64_t skip_batches = 0;
   bool whole_batches = false;  // leaves out a last, smaller batch (Remainder::kKeep)
 };
 
-// What becomes of the samples that do not fill the last global batch.
+// The treatment of samples that do not fill the last global batch.
 enum class Remainder {
   kDrop,   // left out of this epoch (the default after shuffle())
   kPad,    // a full batch, filled with zeros and marked in mask: every shape is the same
@@ -47,33 +47,33 @@ enum class Remainder {
            // by one batch
 };
 
-// What happens when a shard or a sample cannot be read or decoded.
+// The treatment of a shard or a sample that cannot be read or decoded.
 enum class OnError {
-  kStop,  // an error that names shard, member, offset and cause
-  kSkip,  // up to max_bad() such samples are logged and left out. Their rows become padding with pad(); else
-          // copies of the sample before it in the batch (after it, when it is the first). All other rows, and
-          // what other parts get, stay as they are.
+  kStop,   // an error that names shard, member, offset and cause
+  kSkip,   // up to max_bad() such samples are logged and left out. Their rows become padding with pad(); else
+           // copies of the sample before it in the batch (after it, for the first). All other rows, and the
+           // rows of other parts, are unchanged.
   kRetry,  // the shard is read again up to three times, after 0.1, 1 and 10 seconds, then as kSkip
 };
 
-// What streams are opened from: a WebDataset, or a Mix of some.
+// The source of streams: a WebDataset, or a Mix of some.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual std::unique_ptr<Stream> open(const OpenOptions& options) const = 0;
-  // Goes on where a stream stood when its state() was taken. The number of parts may be another one, with the
-  // same samples in a global batch; what else the order depends on must be as it was: an error names what
-  // differs.
+  // Continues at the position where a stream was when its state() was taken. The number of parts may differ
+  // if a global batch has the same number of samples. Everything else that the order depends on must be
+  // unchanged: an error names the differences.
   virtual std::unique_ptr<Stream> resume(const std::string& state, const OpenOptions& options) const = 0;
-  // The state of a stream that was opened with these options, after batch skip_batches − 1.
+  // Returns the state of a stream that was opened with these options, after batch skip_batches − 1.
   virtual std::string state(const OpenOptions& options) const = 0;
 
   virtual std::int64_t size() const = 0;  // samples of one epoch
-  // That each part's stream hands out in an epoch, for all replicas together.
+  // Returns the number of batches in an epoch of each part's stream, for `replicas` replicas in all.
   virtual std::int64_t batches(std::int64_t replicas, std::int64_t epoch) const = 0;
   virtual std::int64_t batch_size() const = 0;  // rows of one replica's batch
   virtual Remainder remainder() const = 0;
-  // For whoever normalises (on the device): (pixel / 255 − mean) / deviation, one number a channel.
+  // For the consumer that normalises (on the device): (pixel / 255 − mean) / deviation, one number a channel.
   virtual const std::vector<float>& mean() const = 0;
   virtual const std::vector<float>& deviation() const = 0;
 };

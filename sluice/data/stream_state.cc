@@ -32,14 +32,14 @@ std::int64_t number_in(const Words& words, const char* name) {
 
 constexpr char kSameNames[] = "the shards have the same names and numbers of samples, but ";
 
-// Whether both states say something of the shards' content, and not the same.
+// Whether both states have this word about the shards' content, with different values.
 bool differ(const Words& before, const Words& now, const std::string& name) {
   const auto was = before.find(name), is = now.find(name);
   return was != before.end() && is != now.end() && was->second != is->second;
 }
 
-// Whether the shards still hold what they held. Sums that an index wrote say it of local shards wherever they
-// were copied to; without sums the times do. In `now` nothing is left of this.
+// Checks that the shards still hold what they held. Sums from an index show this for copies of local shards
+// anywhere; without sums the times of the files do. Removes the words about content from `now`.
 base::Status check_content(const PinnedShards& shards, bool first_part, const Words& before, Words& now) {
   const std::string content = shards.prefix + "content", sums = shards.prefix + "sums",
                     times = shards.prefix + "times";

@@ -8,7 +8,7 @@
 
 namespace sluice::data {
 
-// The options with the epoch and the batches of a state. Throws for other text.
+// Returns the options with the epoch and the batches of a state. Throws for other text.
 OpenOptions position_in(const std::string& state, OpenOptions options);
 
 // The shards of a dataset, whose content is pinned by the words PREFIXcontent, PREFIXsums and PREFIXtimes.
@@ -17,15 +17,15 @@ struct PinnedShards {
   std::vector<std::string> urls;
 };
 
-// Throws what differs in the state that a stream would have now: the samples would come in another order, or
-// the shards hold others. `first_part`: of the first host alone the times of local shards count, as other
-// hosts have copies of their own.
+// Throws, naming the differences, if `before` and `now`, the state that a stream would have now, differ: the
+// samples would come in another order, or the shards hold others. With `first_part` the times of local shards
+// count; on other hosts they do not, because these have copies of their own.
 void expect_same(const std::string& before, const std::string& now, const std::vector<PinnedShards>& shards,
                  bool first_part);
 
-// For a run that goes on at an epoch's start, where another order does no harm: what to tell of shards that
-// have the same names and numbers of samples as in a state, and other contents. Empty: nothing. Nothing is
-// read.
+// For a run that continues at an epoch's start, where another order does no harm: returns a message if the
+// shards have the same names and numbers of samples as in a state, but other contents; else an empty text.
+// Reads nothing.
 std::string changed_content(const std::string& before, const std::string& now);
 
 }  // namespace sluice::data

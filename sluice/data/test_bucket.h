@@ -13,12 +13,12 @@
 
 namespace sluice::data::test {
 
-// One for the whole process: it is found through the environment, once.
+// The service is one for the whole process: it is found through the environment, once.
 class BucketService {
  public:
   using Fault = std::function<std::optional<cloud::test::Reply>(const cloud::test::Request&)>;
 
-  // What is asked before the bucket; nothing: the bucket answers.
+  // Sets a function that answers before the bucket; if it returns nothing, the bucket answers.
   void set_fault(Fault fault) {
     const std::lock_guard lock(mutex_);
     fault_ = std::move(fault);

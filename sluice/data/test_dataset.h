@@ -1,4 +1,4 @@
-// What the tests of whole data sets share.
+// The fixture of the tests of whole data sets.
 #pragma once
 
 #include <string>
@@ -16,8 +16,8 @@ inline std::string png_of(int value) {
   return *encode_png(pixels);
 }
 
-// Shards s-0.tar … with `each` samples; keys and labels count on through the shards. `label` is the extension
-// of the labels.
+// Writes shards s-0.tar … with `each` samples; keys and labels are numbered through all shards. `label` is
+// the extension of the labels.
 class DatasetTest : public ::testing::Test {
  protected:
   std::string shards(int count, int each, const test::Members& extra = {}, const char* label = "cls") {
@@ -49,7 +49,7 @@ class DatasetTest : public ::testing::Test {
     for (const Batch& batch : batches) result.insert(result.end(), batch.keys.begin(), batch.keys.end());
     return result;
   }
-  // Keys, pixels and labels of an epoch in one string.
+  // Returns the keys, pixels and labels of an epoch in one string.
   static std::string everything(Stream& stream) {
     std::string text;
     for (const Batch& batch : all(stream)) {

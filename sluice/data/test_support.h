@@ -1,4 +1,4 @@
-// What the tests of this room share.
+// Helpers that the tests of this room share.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,14 +39,14 @@ inline std::string unpacked(std::string_view text) {
 
 using Members = std::vector<std::pair<std::string, std::string>>;
 
-// A whole archive in memory.
+// Returns a whole archive in memory.
 inline std::string archive(const Members& members) {
   std::string bytes;
   for (const auto& [name, payload] : members) bytes += tar_member(name, payload);
   return bytes + tar_end(bytes.size());
 }
 
-// A PNG file of one grey level.
+// Returns a PNG file of one grey level.
 inline std::string gray_png(int level, std::int64_t side = 2) {
   const auto pixels = static_cast<std::size_t>(side * side);
   return *encode_png({side, side, 1, std::vector<std::uint8_t>(pixels, static_cast<std::uint8_t>(level))});
@@ -69,7 +69,7 @@ class Folder {
   base::TemporaryDirectory folder_;
 };
 
-// The message of the sluice::Error that an expression throws.
+// Returns the message of the sluice::Error that an expression throws.
 template <typename Function>
 std::string thrown(Function&& function) {
   try {

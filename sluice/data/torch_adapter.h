@@ -1,4 +1,4 @@
-// Arrays as LibTorch tensors: the one file of this room that knows LibTorch.
+// Arrays as LibTorch tensors: the only file of this room that knows LibTorch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,8 +7,9 @@
 
 namespace sluice::data {
 
-// A CPU tensor over the array's own memory, which lives as long as either of them; nothing is copied. Writing
-// to one is seen in the other. The memory is 64-byte aligned. An array of nothing gives an undefined tensor.
+// Returns a CPU tensor over the array's own memory, which lives as long as either of them; nothing is copied,
+// and a write to one is seen in the other. The memory is 64-byte aligned. An empty array gives an undefined
+// tensor.
 at::Tensor to_tensor(const Array& array);
 
 c10::ScalarType scalar_type(ElementType type);

@@ -32,7 +32,7 @@ std::string padded(std::int64_t value, std::size_t width) {
   return (sign != 0 ? "-" : "") + digits;
 }
 
-// The parts of "a..b" or "a..b..c"; empty when it is not of that form.
+// Returns the parts of "a..b" or "a..b..c"; empty if it does not have that form.
 std::vector<std::string_view> range_parts(std::string_view text) {
   std::vector<std::string_view> parts;
   for (std::size_t dots; (dots = text.find("..")) != std::string_view::npos;) {
@@ -57,7 +57,7 @@ base::Result<Strings> number_range(std::int64_t first, std::int64_t last, std::i
   return strings;
 }
 
-// Letters count A…Z, then a…z.
+// Returns a letter's number: A…Z, then a…z.
 int letter_index(std::string_view text) {
   if (text.size() != 1) return -1;
   const char c = text[0];
@@ -68,7 +68,7 @@ int letter_index(std::string_view text) {
 
 std::string letter(int index) { return {static_cast<char>(index < 26 ? 'A' + index : 'a' + index - 26)}; }
 
-// The strings of a range; nothing when the text between the braces is not one.
+// Returns the strings of a range; nothing if the text between the braces is not one.
 base::Result<std::optional<Strings>> expand_range(std::string_view text, std::string_view whole) {
   const auto parts = range_parts(text);
   if (parts.empty()) return std::optional<Strings>();
@@ -95,7 +95,7 @@ base::Result<std::optional<Strings>> expand_range(std::string_view text, std::st
   return std::optional<Strings>(std::move(strings));
 }
 
-// {a,b,…}: each part expanded; nothing when there is no comma at this depth.
+// Expands each part of {a,b,…}; returns nothing if there is no comma at this depth.
 base::Result<std::optional<Strings>> expand_choice(std::string_view text, std::string_view whole) {
   Strings strings;
   std::size_t start = 0;
@@ -118,7 +118,7 @@ base::Result<std::optional<Strings>> expand_choice(std::string_view text, std::s
   return std::optional<Strings>(std::move(strings));
 }
 
-// What stands between one pair of braces.
+// Expands the text between one pair of braces.
 base::Result<Strings> expand_group(std::string_view text, std::string_view whole) {
   SLUICE_TRY(auto range, expand_range(text, whole));
   if (range) return *range;

@@ -21,14 +21,14 @@ namespace {
 
 constexpr char kWhole[] = ".object", kParts[] = ".parts", kPart[] = ".part";
 
-// Whether the opened file can only have been written by this user or root.
+// Whether only this user or root can have written the opened file.
 bool is_own(int descriptor) {
   struct stat facts {};
   return ::fstat(descriptor, &facts) == 0 && S_ISREG(facts.st_mode) && facts.st_nlink == 1 &&
          (facts.st_uid == ::geteuid() || facts.st_uid == 0) && (facts.st_mode & S_IWOTH) == 0;
 }
 
-// No link is followed, and what others may have put there is not opened: EPERM.
+// Opens and locks a file. Links are not followed, and a file that others may have put there is EPERM.
 std::unique_ptr<CachedFile> open_locked(const std::string& path, int flags, int lock) {
   const int descriptor = ::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
   if (descriptor < 0) return nullptr;
@@ -51,14 +51,14 @@ struct Entry {
   timespec used;
 };
 
-// What is in the folder; parts that a killed process left are removed. Under the folder's lock.
+// Lists the folder and removes parts that a killed process left. The caller holds the folder's lock.
 std::vector<Entry> entries_of(const std::string& folder) {
   std::vector<Entry> entries;
   for (const std::string& name : base::list_directory(folder).value_or(std::vector<std::string>())) {
     const bool part = base::ends_with(name, kPart);
     if (!part && !is_kept(name)) continue;
     const std::string path = base::join_path(folder, name);
-    // Its writer holds a lock for as long as it lives.
+    // The writer of a part holds a lock for as long as it lives.
     if (part && open_locked(path, O_RDONLY, LOCK_EX | LOCK_NB) != nullptr) {
       ::unlink(path.c_str());
       continue;
@@ -73,7 +73,7 @@ std::vector<Entry> entries_of(const std::string& folder) {
   return entries;
 }
 
-// A file that is as long as it should be; it then counts as used now.
+// Opens a file that has the expected size, and marks it as used now.
 std::unique_ptr<CachedFile> open_kept(const std::string& path, int flags, std::uint64_t bytes) {
   auto file = open_locked(path, flags, LOCK_SH | LOCK_NB);
   struct stat facts {};
@@ -84,7 +84,7 @@ std::unique_ptr<CachedFile> open_kept(const std::string& path, int flags, std::u
   return file;
 }
 
-// The blocks are taken now: a full disk is found before anything is written.
+// Reserves the blocks now: a full disk is found before anything is written.
 int reserve(int descriptor, std::uint64_t size) {
   if (size == 0 || ::fallocate(descriptor, 0, 0, static_cast<off_t>(size)) == 0) return 0;
   if (errno != EOPNOTSUPP) return errno;
@@ -175,7 +175,7 @@ base::Status CacheWriter::commit() {
     return base::fail(Code::kDataLoss, file_->path(), ": ", written_, " bytes of the announced ", size_);
   sums_.push_back(base::crc32c(sums_.data(), sums_.size() * sizeof sums_[0], 0));
   SLUICE_OK(write({reinterpret_cast<const char*>(sums_.data()), sums_.size() * sizeof sums_[0]}));
-  ::flock(file_->descriptor(), LOCK_SH);  // whoever finds it under its name may read it at once
+  ::flock(file_->descriptor(), LOCK_SH);  // processes that find it under its name may read it at once
   if (::rename(file_->path().c_str(), final_path_.c_str()) != 0)
     return base::fail_errno(errno, "rename to", final_path_);
   committed_ = true;
@@ -201,10 +201,10 @@ base::Result<std::unique_ptr<CachedParts>> Cache::parts(const std::string& url, 
   auto file = is_private ? open_kept(path, O_RDWR, bytes) : nullptr;
   if (file == nullptr && make) {
     SLUICE_TRY(const auto lock, lock_folder());
-    file = open_kept(path, O_RDWR, bytes);  // another one may have been quicker
+    file = open_kept(path, O_RDWR, bytes);  // another process may have been faster
     if (file == nullptr) {
       SLUICE_OK(make_room(bytes));
-      ::unlink(path.c_str());  // of another length, or a link that somebody put there
+      ::unlink(path.c_str());  // a file of another length, or a link that somebody put there
       file = open_locked(path, O_RDWR | O_CREAT | O_EXCL, LOCK_SH | LOCK_NB);
       if (file == nullptr) return base::fail_errno(errno, "make", path);
       if (::ftruncate(file->descriptor(), static_cast<off_t>(bytes)) != 0)
@@ -219,12 +219,12 @@ void Cache::remove(const std::string& url, const std::string& version) const {
   for (const char* kind : {kWhole, kParts}) ::unlink(path_of(url, version, kind).c_str());
 }
 
-// Under the folder's lock.
+// Removes unused files until the object has room. The caller holds the folder's lock.
 base::Status Cache::make_room(std::uint64_t size) const {
   std::vector<Entry> entries = entries_of(folder_);
   std::uint64_t total = size;
   for (const Entry& entry : entries) total += entry.bytes;
-  // Nothing is removed unless that makes room enough.
+  // Nothing is removed unless that makes enough room.
   std::vector<std::unique_ptr<CachedFile>> removable;
   for (const Entry& entry : entries) {
     if (total <= bytes_) break;

@@ -1,13 +1,13 @@
 // Remote objects on a local disk.
 //
-// A folder of files, one for each (URL, version), that any number of processes may use at once. A file has
-// the object's bytes, and after them the crc32c of each block of kCacheBlock bytes, then that of these
+// The cache is a folder of files, one for each (URL, version), that any number of processes may use at once.
+// A file has the object's bytes, then the crc32c of each block of kCacheBlock bytes, then the crc32c of these
 // checksums. A file gets its final name when it is whole, so a process that is killed leaves nothing that
-// passes for an object. An object of which parts are read has a file of another kind, with holes: a byte for
-// each block follows the checksums, which is 1 once block and checksum are there. Who reads or writes a file
-// holds a lock on it (flock); only files that nobody holds are removed to make room, the one that was used
-// longest ago first. The folder must belong to the user or root, and nobody else may write to it; links are
-// not followed, and files of others count as missing.
+// passes for an object. An object that is read in parts has a file of another kind, with holes: after the
+// checksums it has a byte for each block, which is 1 once block and checksum are there. Readers and writers
+// of a file hold a lock on it (flock). To make room, only files without a lock are removed, the least
+// recently used first. The folder must belong to the user or root, and nobody else may write to it; links are
+// not followed, and files of other users count as missing.
 #pragma once
 
 #include <cstdint>
@@ -23,20 +23,19 @@ namespace sluice::data {
 
 inline constexpr std::uint64_t kCacheBlock = 256 << 10;
 inline std::uint64_t cache_blocks(std::uint64_t size) { return (size + kCacheBlock - 1) / kCacheBlock; }
-// Bytes of the checksums of an object.
+// The bytes of the checksums of an object.
 inline std::uint64_t cache_sums(std::uint64_t size) { return 4 * (cache_blocks(size) + 1); }
 
-// An open, locked file; closed (and so unlocked) at the end.
+// An open, locked file; the destructor closes and so unlocks it.
 class CachedFile {
  public:
   CachedFile(std::string path, int descriptor) : path_(std::move(path)), descriptor_(descriptor) {}
   ~CachedFile();
   CachedFile(const CachedFile&) = delete;
   CachedFile& operator=(const CachedFile&) = delete;
-  // The block's bytes, of an object of `size`, into memory with room for kCacheBlock. False when the file is
-  // damaged.
+  // Reads a block of an object of `size` bytes into room for kCacheBlock. False if the file is damaged.
   bool read_block(std::uint64_t block, std::uint64_t size, char* bytes) const;
-  // Whether all of the bytes are there, or could be written.
+  // Reads or writes at an offset. read_at() is false unless all of the bytes are there.
   bool read_at(std::uint64_t offset, std::size_t size, void* bytes) const;
   base::Status write_at(std::uint64_t offset, std::string_view bytes) const;
   int descriptor() const { return descriptor_; }
@@ -47,14 +46,14 @@ class CachedFile {
   const int descriptor_;
 };
 
-// A file that is being written. Unless commit() is called nothing remains.
+// A file that is being written. Without commit() nothing of it remains.
 class CacheWriter {
  public:
   CacheWriter(std::unique_ptr<CachedFile> file, std::string final_path, std::uint64_t size)
       : file_(std::move(file)), final_path_(std::move(final_path)), size_(size) {}
   ~CacheWriter();
   base::Status append(std::string_view bytes);
-  // After exactly the announced number of bytes.
+  // Completes the file after exactly the announced number of bytes.
   base::Status commit();
 
  private:
@@ -64,7 +63,7 @@ class CacheWriter {
   const std::string final_path_;
   const std::uint64_t size_;
   std::uint64_t written_ = 0;
-  std::vector<std::uint32_t> sums_;  // of the blocks that are there, the last one's so far
+  std::vector<std::uint32_t> sums_;  // of the blocks written so far; the last one may grow
   bool committed_ = false;
 };
 
@@ -72,10 +71,10 @@ class CacheWriter {
 class CachedParts {
  public:
   CachedParts(std::unique_ptr<CachedFile> file, std::uint64_t size) : file_(std::move(file)), size_(size) {}
-  // The block's bytes, into memory with room for kCacheBlock; false when it is not there, or damaged.
+  // Reads a block into memory with room for kCacheBlock; false if the block is missing or damaged.
   bool read_block(std::uint64_t block, char* bytes) const;
   bool has_block(std::uint64_t block) const;
-  // All bytes of the block.
+  // Stores all bytes of a block.
   base::Status keep_block(std::uint64_t block, std::string_view bytes);
 
  private:
@@ -88,17 +87,17 @@ class CachedParts {
 // Threads: all members from any thread.
 class Cache {
  public:
-  // The folder is made, with mode 0700, when it is missing. `bytes`: the most that is kept in it.
+  // Makes the folder, with mode 0700, if it is missing. `bytes`: the most that is kept in it.
   Cache(std::string folder, std::uint64_t bytes) : folder_(std::move(folder)), bytes_(bytes) {}
 
-  // The whole object, if it is there; it then counts as used now.
+  // Returns the whole object, if it is there, and marks it as used now.
   std::unique_ptr<CachedFile> find(const std::string& url, const std::string& version,
                                    std::uint64_t size) const;
-  // Makes room for an object and reserves it on the disk. kResourceExhausted when there is none.
+  // Makes room for an object and reserves it on the disk. kResourceExhausted if there is not enough.
   base::Result<std::unique_ptr<CacheWriter>> begin(const std::string& url, const std::string& version,
                                                    std::uint64_t size) const;
-  // The parts of an object that are there. With `make`, makes room for the whole of it when there are none;
-  // kResourceExhausted when there is no room. Null: there are none.
+  // Returns the parts of an object that are there. If the cache has no parts, returns null, or with `make`
+  // makes room for the whole object; kResourceExhausted if there is not enough.
   base::Result<std::unique_ptr<CachedParts>> parts(const std::string& url, const std::string& version,
                                                    std::uint64_t size, bool make) const;
   void remove(const std::string& url, const std::string& version) const;

@@ -10,7 +10,7 @@
 namespace sluice::data {
 namespace {
 
-// "__meta__", "__meta__/x.json"
+// Whether a name is like "__meta__" or "__meta__/x.json".
 bool is_metadata(std::string_view name) {
   if (!base::starts_with(name, "__")) return false;
   const std::size_t slash = name.find('/');
@@ -130,7 +130,7 @@ base::Status ShardReader::add(RawSample& sample, bool with_payload) {
   return {};
 }
 
-// A sample that is too large costs itself alone.
+// Reads a payload. A sample that is too large is marked as failed; the rest of the shard can be read.
 base::Status ShardReader::read_payload(Field& field, RawSample& sample) {
   auto status = tar_.read_payload(field.bytes);
   if (status && held_ + field.size > memory_limits().sample)

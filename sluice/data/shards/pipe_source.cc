@@ -1,4 +1,4 @@
-// The output of a command as a source.
+// A source that reads the output of a command.
 #include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
@@ -78,7 +78,7 @@ base::Result<std::unique_ptr<Source>> open_pipe_source(const std::string& url, c
                       ": expected a file or an object");
   base::ProcessOptions process;
   process.output = base::ProcessOptions::Output::kPipe;
-  process.own_session = true;  // so that its end is also that of what it has started
+  process.own_session = true;  // so that killing it also kills the processes that it has started
   SLUICE_TRY(base::Process child, base::Process::start({"/bin/sh", "-c", url.substr(5)}, process));
   ::fcntl(child.out(), F_SETPIPE_SZ, kPipeBytes);
   return std::make_unique<PipeSource>(url, std::move(child), options.cancelled);

@@ -37,7 +37,7 @@ class RemoteSource : public Source {
     return some.size();
   }
 
-  // What is passed over is read all the same: the checksum covers the whole object.
+  // Passed-over bytes are read all the same: the checksum covers the whole object.
   base::Result<std::uint64_t> skip(std::uint64_t size) override {
     std::uint64_t skipped = 0;
     while (skipped < size) {
@@ -65,8 +65,8 @@ class RemoteSource : public Source {
   std::unique_ptr<CacheWriter> keep_;
 };
 
-// A file of the cache, or a part of it, block by block. Where a block is damaged, the copy is removed, and
-// the rest comes from the object.
+// A file of the cache, or a part of it, block by block. If a block is damaged, the copy is removed, and the
+// rest comes from the object.
 class CachedSource : public Source {
  public:
   CachedSource(cloud::Remote remote, std::unique_ptr<CachedFile> file, const SourceOptions& options)
@@ -119,15 +119,14 @@ class CachedSource : public Source {
   const cloud::Remote remote_;
   const std::atomic<bool>* cancelled_;
   std::unique_ptr<CachedFile> file_;
-  std::unique_ptr<cloud::ObjectReader> object_;  // once the copy was found to be damaged
+  std::unique_ptr<cloud::ObjectReader> object_;  // set once the copy was found to be damaged
   std::uint64_t position_;
   const std::uint64_t end_;
-  std::uint64_t block_ = UINT64_MAX;  // that is in bytes_
+  std::uint64_t block_ = UINT64_MAX;  // the block that is in bytes_
   std::vector<char> bytes_;
 };
 
-// A part of an object, block by block: from the cache where it has them, else from the object, into the
-// cache.
+// A part of an object, block by block: from the cache if it has the block, else from the object, then cached.
 class PartSource : public Source {
  public:
   PartSource(cloud::Remote remote, std::unique_ptr<CachedParts> kept, const SourceOptions& options)
@@ -149,7 +148,7 @@ class PartSource : public Source {
     return step;
   }
 
-  // What is on its way is read, not asked for again.
+  // Bytes that are already on their way are read, not requested again.
   base::Result<std::uint64_t> skip(std::uint64_t size) override {
     if (object_ != nullptr && next_block_ < last_block_) return Source::skip(size);
     const std::uint64_t step = std::min(size, end_ - std::min(position_, end_));
@@ -189,7 +188,7 @@ class PartSource : public Source {
     return {};
   }
 
-  // Whole blocks, up to the part's end or to the next block that is there.
+  // Opens the object for whole blocks, up to the part's end or to the next block in the cache.
   base::Status open_object(std::uint64_t block) {
     last_block_ = block + 1;
     while (last_block_ * kCacheBlock < end_ && (kept_ == nullptr || !kept_->has_block(last_block_)))
@@ -198,7 +197,7 @@ class PartSource : public Source {
     reading.begin = block * kCacheBlock;
     reading.end = std::min(last_block_ * kCacheBlock, remote_.size);
     reading.cancelled = cancelled_;
-    object_.reset();  // before it asks for more
+    object_.reset();  // the old reader ends before the new one requests more
     SLUICE_TRY(object_, cloud::open_reader(remote_, reading));
     return {};
   }
@@ -206,15 +205,15 @@ class PartSource : public Source {
   const cloud::Remote remote_;
   const std::atomic<bool>* cancelled_;
   std::unique_ptr<CachedParts> kept_;
-  std::unique_ptr<cloud::ObjectReader> object_;    // gives whole blocks:
-  std::uint64_t next_block_ = 0, last_block_ = 0;  // the next, and one past the last
+  std::unique_ptr<cloud::ObjectReader> object_;    // gives whole blocks
+  std::uint64_t next_block_ = 0, last_block_ = 0;  // its next block, and one past its last
   std::uint64_t position_;
   const std::uint64_t end_;
-  std::uint64_t block_ = UINT64_MAX;  // that is in bytes_
+  std::uint64_t block_ = UINT64_MAX;  // the block that is in bytes_
   std::vector<char> bytes_;
 };
 
-// Parts that are there, or a new place for them; null when there is none.
+// Returns the cached parts, or a new place for them; null if there is no room.
 std::unique_ptr<CachedParts> find_parts(const Cache& cache, const std::string& url,
                                         const cloud::Remote& remote, bool make) {
   auto parts = cache.parts(url, remote.version, remote.size, make);
@@ -253,7 +252,7 @@ base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
     if (auto file = cache.find(url, remote.version, remote.size))
       return std::make_unique<CachedSource>(remote, std::move(file), options);
   const bool whole = options.begin == 0 && options.end.value_or(remote.size) >= remote.size;
-  // What is read in parts in one epoch may be read as a whole in another: one file has both.
+  // An object may be read in parts in one epoch and as a whole in another: one file serves both.
   if (cached && remote.ranges)
     if (auto parts = find_parts(cache, url, remote, /*make=*/!whole))
       return std::make_unique<PartSource>(std::move(remote), std::move(parts), options);

@@ -1,4 +1,4 @@
-// Sources that are no local files.
+// Sources that are not local files.
 #pragma once
 
 #include <memory>
@@ -9,19 +9,19 @@
 
 namespace sluice::data {
 
-// Objects (cloud/store.h), http://… and https://…: several ranges on their way at once, checked as
-// cloud/object_reader.h says. With a cache folder, what is read as a whole is kept there and read from there
-// the next time.
+// Opens objects (cloud/store.h), http://… and https://… with several ranges in flight at once, checked as
+// cloud/object_reader.h says. With a cache folder, an object that is read as a whole is kept there and read
+// from there the next time.
 base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
                                                          const SourceOptions& options);
 
-// pipe:COMMAND: what the command (of /bin/sh) writes to its standard output. A status other than 0 is an
-// error at the end of the bytes; a source that is dropped before kills the command and its children.
+// Opens pipe:COMMAND: the standard output of a command of /bin/sh. A status other than 0 is an error at the
+// end of the bytes; a source that is destroyed earlier kills the command and its children.
 base::Result<std::unique_ptr<Source>> open_pipe_source(const std::string& url, const SourceOptions& options);
 
-// The version of a shard's content, as SourceFacts has it.
+// Returns the version of a shard's content, as SourceFacts has it.
 std::string version_of(const cloud::Remote& remote);
-// kDataLoss, unless the version is the expected one or none is expected.
+// Returns kDataLoss, unless the version is the expected one or none is expected.
 base::Status check_version(const std::string& name, const std::string& found, const std::string& expected);
 
 bool is_pipe(const std::string& url);        // pipe:…

@@ -28,10 +28,10 @@ struct OneShard {
   std::uint64_t end = 0;  // of the last sample
   bool headers_read = false;
   SourceFacts facts;
-  std::optional<ShardSum> sum;  // as sizes.json says
+  std::optional<ShardSum> sum;  // as in sizes.json
 };
 
-// Where damage may be skipped, what it costs must be known.
+// Adds to an error, if damage may be skipped, that the number of lost samples is not known.
 tl::unexpected<Error> uncounted(const Error& error, std::int64_t before, const LearnOptions& options) {
   if (!options.skip_damaged || error.code() == Code::kCancelled) return tl::unexpected<Error>(error);
   return base::fail(
@@ -68,17 +68,17 @@ base::Result<OneShard> read_headers(const std::string& url, const LearnOptions& 
     ++one.size;
   }
   one.bytes = one.end;
-  // A damaged one is read from its start, as here: whether its last sample is whole is judged by those
-  // before.
+  // A damaged shard is read from its start, as here: whether its last sample is whole is judged by the
+  // others.
   if (damaged || is_packed(url)) one.starts.clear();
   return one;
 }
 
-// A shard that is not the one that sizes.json describes. Where damage is skipped, it is known when the shard
-// is read what is left of it.
+// Checks that the shard is the one that sizes.json describes. If damage may be skipped, a difference is only
+// a warning: reading the shard will show what is left of it.
 base::Status check_record(const std::string& url, OneShard& one, const LearnOptions& options) {
   if (!one.sum || one.facts.version.empty()) return {};
-  // Of what has a checksum of its own, that is compared, too.
+  // The checksum is compared too if the object has one of its own.
   const bool summed = one.facts.crc32c.has_value();
   const ShardSum found{one.facts.size, one.facts.crc32c.value_or(one.sum->crc32c)};
   if (found == *one.sum) return {};
@@ -136,7 +136,7 @@ ShardFacts joined(const std::vector<std::string>& urls, std::vector<OneShard> sh
     facts.ends.push_back(one.end);
     const std::uint64_t version = base::key(one.facts.version);
     facts.versions.push_back(std::move(one.facts.version));
-    // What the store's own crc32c says was compared before, and is compared with the bytes as they come.
+    // The store's own crc32c was compared above, and is compared again with the bytes as they arrive.
     facts.unread_sums.push_back(one.facts.crc32c ? std::nullopt : one.sum);
     const bool remote = is_remote(urls[i]);
     facts.content = base::key({facts.content, remote ? version : one.facts.size});

@@ -20,7 +20,7 @@ constexpr std::string_view kVersion = "v1.2";
 constexpr std::string_view kTokensMagic = "MMIDIDX";  // of Megatron-LM's index of token files
 constexpr char kChecksums[] = "checksums";            // in sizes.json
 
-// The next word of a line, and the line without it.
+// Returns the next word of a line and removes it from the line.
 std::string_view take_word(std::string_view& line) {
   while (!line.empty() && line.front() == ' ') line.remove_prefix(1);
   const std::size_t end = std::min(line.find(' '), line.size());
@@ -41,7 +41,8 @@ std::string percent(char c) {
   return {'%', kDigits[c >> 4], kDigits[c & 15]};
 }
 
-// What the three characters at `i` stand for, if they are the percent() of white space or of a percent sign.
+// Returns the character that the three characters at `i` stand for, if they are the percent() of white space
+// or of a percent sign.
 std::optional<char> escape_at(std::string_view text, std::size_t i) {
   if (text[i] != '%') return std::nullopt;
   for (const char c : kEscaped)
@@ -62,8 +63,8 @@ std::string folder_of(std::string_view url) {
   return std::string(slash == std::string_view::npos ? "" : url.substr(0, slash + 1));
 }
 
-// Words of a line are separated by white space: in a name it is written as %20, and what would be read as
-// such as %25….
+// Escapes a name for a line whose words are separated by white space: white space becomes %20 and the like,
+// and a percent sign that would be read as an escape becomes %25.
 std::string escaped(std::string_view name) {
   std::string text;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -174,7 +175,7 @@ base::Result<std::string> format_index(const ShardIndex& index) {
   return text;
 }
 
-// The first words of a text that is no index: of other bytes than letters only that.
+// Returns the first words of a text that is not an index, for an error; does not quote bytes of other files.
 std::string shown(std::string_view version, std::string_view count) {
   const std::string found = base::str(version.substr(0, 40), " ", count.substr(0, 40));
   const bool is_text = std::all_of(found.begin(), found.end(), [](char c) { return c >= ' ' && c <= '~'; });

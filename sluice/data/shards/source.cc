@@ -33,13 +33,13 @@ class FileSource : public Source {
       ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
   }
-  // Whether the file is still the one that was looked at before.
+  // Checks that the file is still the one that was opened before.
   base::Status expect(const std::string& version) const {
     struct stat facts {};
     if (version.empty() || !regular_ || ::fstat(descriptor_, &facts) != 0) return {};
     return check_version(name_, version_of(facts), version);
   }
-  // Only bytes begin … end − 1.
+  // Limits reading to the bytes begin … end − 1.
   base::Status limit(std::uint64_t begin, std::optional<std::uint64_t> end) {
     if (begin == 0 && !end) return {};
     if (!regular_)
@@ -82,7 +82,7 @@ class FileSource : public Source {
   const std::string& name() const override { return name_; }
 
  private:
-  // Pipes and terminals may have nothing for long: look up now and then whether anyone still wants it.
+  // Waits for a pipe or terminal, which may be silent for long, and checks at times for cancellation.
   base::Status wait() {
     while (!regular_ && cancelled_ != nullptr) {
       if (*cancelled_) return base::fail(Code::kCancelled, name_, ": reading was cancelled");
@@ -99,7 +99,7 @@ class FileSource : public Source {
   std::uint64_t size_ = 0, position_ = 0;
 };
 
-// Adds up what it hands on.
+// Adds up the bytes that it hands on.
 class SummedSource : public Source {
  public:
   SummedSource(std::unique_ptr<Source> source, ShardSum* sum) : source_(std::move(source)), sum_(sum) {
@@ -118,7 +118,7 @@ class SummedSource : public Source {
   ShardSum* const sum_;
 };
 
-// Compares what it hands on with a sum, at the end.
+// Compares the bytes that it hands on with a sum, at the end.
 class ComparedSource : public Source {
  public:
   ComparedSource(std::unique_ptr<Source> source, ShardSum expected)
@@ -132,7 +132,7 @@ class ComparedSource : public Source {
     return base::fail(Code::kDataLoss, not_as_recorded(name(), found_.text(), expected_));
   }
   base::Result<std::uint64_t> skip(std::uint64_t size) override {
-    constexpr std::uint64_t kShort = 1 << 16;  // bytes that are read sooner than passed over
+    constexpr std::uint64_t kShort = 1 << 16;  // bytes up to which reading is cheaper than passing over
     if (compares_ && size <= kShort) return Source::skip(size);
     compares_ = false;
     return source_->skip(size);
@@ -162,7 +162,7 @@ class MemorySource : public Source {
   std::size_t position_ = 0;
 };
 
-// Gives the bytes that were read ahead to look at them, then the rest.
+// Hands on the bytes that were read ahead to look at them, then the rest.
 class RejoinedSource : public Source {
  public:
   RejoinedSource(std::string ahead, std::unique_ptr<Source> rest)
@@ -206,7 +206,7 @@ base::Result<int> open_file(const std::string& url) {
 
 constexpr std::string_view kGitLfsPointer = "version https://git-lfs.github.com/spec/";
 
-// What is known not to be an archive, by its first bytes.
+// Recognises files that are not archives by their first bytes.
 base::Status check_readable(const std::string& name, std::string_view first) {
   if (base::starts_with(first, kGitLfsPointer))
     return base::fail(Code::kInvalidArgument, name,

@@ -22,7 +22,7 @@ constexpr std::uint64_t kPayloadStep = 1 << 24;  // a damaged size must not take
 
 #ifdef __SSE2__
 std::uint64_t sum_of_bytes(const char* block) {
-  __m128i sums = _mm_setzero_si128();  // of 64 bits, two of them
+  __m128i sums = _mm_setzero_si128();  // two sums of 64 bits
   for (std::size_t i = 0; i < kTarBlock; i += 16)
     sums = _mm_add_epi64(sums, _mm_sad_epu8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block + i)),
                                             _mm_setzero_si128()));
@@ -49,10 +49,10 @@ bool all_zero(const char* bytes, std::size_t size) {
   return size == 0 || (bytes[0] == 0 && std::memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
-// A field's text up to its first NUL.
+// Returns a field's text up to its first NUL.
 std::string_view text_field(const char* field, std::size_t size) { return {field, ::strnlen(field, size)}; }
 
-// A number as octal digits between optional spaces and NULs, or in base 256 when the first bit is set.
+// Parses a number: octal digits between optional spaces and NULs, or base 256 if the first bit is set.
 std::optional<std::uint64_t> number_field(const char* field, std::size_t size) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(field);
   std::uint64_t value = 0;
@@ -86,7 +86,7 @@ bool checksum_matches(const char* block) {
 
 }  // namespace
 
-// One header block, already verified, in the buffer: until more is read.
+// One verified header block in the buffer; valid until more is read.
 struct TarReader::Header {
   const char* block = nullptr;
   std::uint64_t offset = 0;
@@ -113,8 +113,8 @@ tl::unexpected<Error> TarReader::broken(const Pieces&... cause) const {
   return base::fail(Code::kDataLoss, name(), ": ", cause...);
 }
 
-// The next `size` bytes (no more than the buffer has), or as many as there are, in one piece in the buffer:
-// until more is read.
+// Returns the next `size` bytes (no more than the buffer has), or all that there are, in one piece in the
+// buffer; valid until more is read.
 base::Result<std::string_view> TarReader::view(std::size_t size) {
   if (have_ - used_ < size) {
     have_ -= used_;
@@ -132,7 +132,7 @@ base::Result<std::string_view> TarReader::view(std::size_t size) {
   return bytes;
 }
 
-// As many of the `size` bytes as there are.
+// Reads `size` bytes, or all that there are, and returns their number.
 base::Result<std::size_t> TarReader::fill(void* bytes, std::size_t size) {
   auto* out = static_cast<char*>(bytes);
   std::size_t done = 0;
@@ -179,14 +179,14 @@ base::Status TarReader::read_payload(std::string& payload) {
   // The room is made at once, so that nothing is copied as it grows; its pages are taken as the bytes come.
   try {
     payload.reserve(payload_left_);
-  } catch (const std::bad_alloc&) {  // here alone: what the source throws is no member's fault
+  } catch (const std::bad_alloc&) {  // only here: an exception of the source is not the member's fault
     return base::fail(Code::kResourceExhausted, member(), ": no memory for its ", current_.size, " bytes");
   }
   while (payload_left_ > 0) {
     const std::size_t before = payload.size();
     const std::size_t step = std::min(payload_left_, kPayloadStep);
     std::size_t got = 0;
-    if (step < kSmallPayload) {  // without zeros first
+    if (step < kSmallPayload) {  // without filling it with zeros first
       SLUICE_TRY(const std::string_view bytes, view(step));
       payload.append(bytes);
       got = bytes.size();
@@ -203,7 +203,7 @@ base::Status TarReader::read_payload(std::string& payload) {
   return {};
 }
 
-// Passes over what is left of the current member's payload, and its padding.
+// Passes over the rest of the current member's payload, and its padding.
 base::Status TarReader::finish_member() {
   const std::uint64_t left = payload_left_ + padding_;
   if (left == 0) return {};
@@ -220,7 +220,7 @@ std::string TarReader::after() const {
   return current_.name.empty() ? "" : base::str(", after member ", current_.name);
 }
 
-// A header, or false at a well-formed end.
+// Reads a header; false at a well-formed end.
 base::Result<bool> TarReader::read_header(Header& header) {
   header.offset = offset_;
   SLUICE_TRY(const std::string_view block, view(kTarBlock));
@@ -248,7 +248,7 @@ base::Result<bool> TarReader::read_header(Header& header) {
   return true;
 }
 
-// After the first block of zeros.
+// Checks the archive's end, after the first block of zeros.
 base::Status TarReader::check_end() {
   char block[kTarBlock];
   const std::uint64_t marker = offset_ - kTarBlock;
@@ -266,7 +266,7 @@ base::Status TarReader::check_end() {
   return {};
 }
 
-// The payload of a header that describes the member after it: until more is read.
+// Reads the payload of a header that describes the member after it; valid until more is read.
 base::Result<std::string_view> TarReader::read_extension(std::uint64_t size, std::uint64_t offset) {
   if (size > kMaxExtensionBytes)
     return broken("the extended header at byte ", offset, " claims ", size, " bytes: expected at most ",
@@ -285,7 +285,7 @@ base::Result<std::string_view> TarReader::read_extension(std::uint64_t size, std
   return text.substr(0, size);
 }
 
-// PAX records: "LENGTH KEY=VALUE\n", where LENGTH counts the whole record. Later ones replace earlier ones.
+// Parses PAX records: "LENGTH KEY=VALUE\n", where LENGTH counts the whole record. Later records win.
 base::Status TarReader::parse_records(std::string_view rest, Records& records) const {
   while (!rest.empty()) {
     std::size_t length = 0;
@@ -308,7 +308,7 @@ base::Status TarReader::parse_records(std::string_view rest, Records& records) c
   return {};
 }
 
-// A member's own records replace the global ones of the same key.
+// Applies the records: a member's own ones replace the global ones with the same key.
 base::Status TarReader::apply_records(const Header& header, Member& member) const {
   const auto own_or_global = [this](const auto& of) -> const std::optional<std::string>& {
     return local_.*of ? local_.*of : global_.*of;
@@ -358,9 +358,9 @@ base::Status TarReader::classify(const Header& header, Member& member) const {
                         ") continues on another volume, which is not supported: pack one archive");
     default:
       member.kind = MemberKind::kOther;
-      return {};  // with a payload to pass over
+      return {};  // with a payload, which is passed over
   }
-  member.size = 0;  // whatever the size field says, nothing follows these headers
+  member.size = 0;  // nothing follows these headers, even if the size field has a number
   return {};
 }
 

@@ -1,10 +1,9 @@
 // tar archives, read once from front to back: ustar, GNU and PAX.
 //
-// Stricter than most readers, because a shard that ends early must not pass for a short one:
+// This reader is stricter than most, because a shard that ends early must not pass for a short one:
 // - the checksum of every header is verified;
 // - the archive must end with two blocks of zeros, and only zeros may follow; their number does not matter,
-// so
-//   a file cut off inside this last padding is accepted: nothing of it is lost;
+//   so a file cut off inside this last padding is accepted: nothing of it is lost;
 // - sparse members and parts of multi-volume archives are refused.
 // Errors are kDataLoss (kUnimplemented for the refused kinds) and name shard, member and offset. Offsets
 // count from the archive's start, after unpacking.
@@ -21,8 +20,8 @@
 
 namespace sluice::data {
 
-constexpr std::size_t kTarBlock = 512;  // bytes; of these an archive is made
-// With the padding behind a payload.
+constexpr std::size_t kTarBlock = 512;  // the size of an archive's blocks in bytes
+// Returns a payload's size with the padding after it.
 constexpr std::uint64_t tar_padded(std::uint64_t size) {
   return (size + kTarBlock - 1) / kTarBlock * kTarBlock;
 }
@@ -32,14 +31,14 @@ enum class MemberKind { kFile, kFolder, kLink, kOther };
 struct Member {
   std::string name;  // as stored: "./a" stays "./a"
   MemberKind kind = MemberKind::kFile;
-  std::uint64_t offset = 0;  // of its first header, long-name headers included
+  std::uint64_t offset = 0;  // position of its first header, long-name headers included
   std::uint64_t size = 0;    // bytes of payload
   std::string link;          // target of a link
 };
 
-// Which bytes of an archive a source has.
+// The bytes of an archive that a source has.
 struct ArchivePart {
-  std::uint64_t begin = 0;  // the archive's byte that comes first; a header begins there
+  std::uint64_t begin = 0;  // the archive's offset of the source's first byte; a header begins there
   bool ends_early = false;  // the source may end where a header would begin, without the two blocks of zeros
 };
 
@@ -48,14 +47,13 @@ class TarReader {
  public:
   explicit TarReader(std::unique_ptr<Source> source, ArchivePart part = {});
 
-  // Goes on to the next member (its payload need not have been read); false at the end of the archive. After
-  // an error the reader is of no further use.
+  // Continues to the next member (its payload need not have been read); false at the end of the archive.
+  // After an error the reader cannot be used any more.
   base::Result<bool> next(Member& member);
-  // The payload of the member that next() gave; once. kResourceExhausted where it is larger than a sample may
-  // be, or memory is short: the archive can be read on.
+  // Reads the payload of the member that next() gave, once. kResourceExhausted if it is larger than a sample
+  // may be, or memory is short: the rest of the archive can still be read.
   base::Status read_payload(std::string& payload);
-  // Whether no byte is missing of the payload of the member that next() gave last: also after an error of
-  // next().
+  // Whether the payload of the member that next() gave last is complete; also valid after an error of next().
   bool payload_was_there() const { return payload_left_ == 0; }
 
   std::uint64_t offset() const { return offset_; }
@@ -63,7 +61,7 @@ class TarReader {
 
  private:
   struct Header;
-  // What PAX records say of a member, as far as a reader of shards has to know it.
+  // The fields of a member's PAX records that a reader of shards needs.
   struct Records {
     std::optional<std::string> path, link, size;
     bool is_sparse = false;
@@ -91,11 +89,11 @@ class TarReader {
   std::vector<char> buffer_;
   std::size_t used_ = 0, have_ = 0;
   std::uint64_t offset_ = 0;        // of the next byte that view() and fill() give
-  std::uint64_t payload_left_ = 0;  // of the current member
-  std::uint64_t padding_ = 0;       // after it
-  Member current_;                  // only what errors need: name, offset, size
-  std::string extension_;           // an extended header's payload that is larger than the buffer
-  Records local_, global_;          // of the next member, and of all from here on
+  std::uint64_t payload_left_ = 0;  // bytes of the current member
+  std::uint64_t padding_ = 0;       // bytes after this payload
+  Member current_;                  // for errors only: name, offset, size
+  std::string extension_;           // the payload of an extended header that is larger than the buffer
+  Records local_, global_;          // for the next member, and for all that follow
   ArchivePart part_;
 };
 

@@ -17,7 +17,7 @@ void append_padded(std::string& out, std::string_view bytes) {
   out.append((kTarBlock - bytes.size() % kTarBlock) % kTarBlock, '\0');
 }
 
-// Where ustar splits a long name: prefix (≤ 155) / name (≤ 100); npos when it cannot.
+// Returns where ustar splits a long name: prefix (≤ 155) / name (≤ 100); npos if it cannot.
 std::size_t split_place(std::string_view name) {
   if (name.size() > 256) return std::string_view::npos;
   for (std::size_t slash = name.find('/'); slash != std::string_view::npos; slash = name.find('/', slash + 1))
@@ -48,7 +48,7 @@ std::string header(std::string_view prefix, std::string_view name, std::uint64_t
   return block;
 }
 
-// "LENGTH KEY=VALUE\n": the length counts its own digits.
+// Returns a PAX record "LENGTH KEY=VALUE\n": the length counts its own digits.
 std::string pax_record(std::string_view key, std::string_view value) {
   const std::size_t rest = key.size() + value.size() + 3;
   std::size_t length = rest;

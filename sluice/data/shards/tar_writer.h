@@ -10,15 +10,14 @@
 
 namespace sluice::data {
 
-// A member's header and padded payload. A name that ustar cannot hold (over 100 bytes and no slash to split
-// it at, or over 256) gets a PAX header with its path, and so does a payload of 8 GiB or more. Mode 0644,
-// time and owner 0: the same input gives the same bytes.
+// Returns a member's header and padded payload. A name that ustar cannot hold (over 100 bytes and no slash to
+// split it at, or over 256) gets a PAX header with its path, and so does a payload of 8 GiB or more. Mode is
+// 0644, time and owner are 0: the same input gives the same bytes.
 std::string tar_member(std::string_view name, std::string_view payload);
-// The two blocks of zeros at the end, and padding to the usual record of 10,240 bytes.
+// Returns the two blocks of zeros at the end, and padding to the usual record of 10,240 bytes.
 std::string tar_end(std::uint64_t size_so_far);
 
-// One shard; it appears under its name when finish() succeeds, complete or not at all. Threads: one at a
-// time.
+// Writes one shard, which gets its name when finish() succeeds: whole or not at all. Threads: one at a time.
 class TarWriter {
  public:
   static base::Result<TarWriter> create(const std::string& path);

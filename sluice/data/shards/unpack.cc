@@ -1,4 +1,4 @@
-// gzip and zstd over another source.
+// gzip and zstd unpackers over another source.
 #include <zlib.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kInputBytes = 1 << 17;
 
-// What both unpackers share: a buffer of packed bytes that is filled from the source below.
+// The common part of both unpackers: a buffer of packed bytes that is filled from the source below.
 class UnpackingSource : public Source {
  public:
   explicit UnpackingSource(std::unique_ptr<Source> packed)
@@ -90,7 +90,7 @@ class ZstdSource : public UnpackingSource {
  public:
   explicit ZstdSource(std::unique_ptr<Source> packed)
       : UnpackingSource(std::move(packed)), stream_(ZSTD_createDStream()) {
-    // As written by `zstd --long=31`.
+    // The limit is raised for frames written by `zstd --long=31`.
     ZSTD_DCtx_setParameter(stream_, ZSTD_d_windowLogMax,
                            ZSTD_dParam_getBounds(ZSTD_d_windowLogMax).upperBound);
   }
@@ -119,7 +119,7 @@ class ZstdSource : public UnpackingSource {
   }
 
  private:
-  // The window is made when a frame's header was read; its pages are taken as the data fills them.
+  // Counts the window, which is allocated with a frame's header; its pages are used as the data fills them.
   base::Status count_memory() {
     const std::size_t now = ZSTD_sizeof_DStream(stream_);
     if (now <= counted_) return {};
@@ -139,7 +139,7 @@ class ZstdSource : public UnpackingSource {
 Packing packing_of(std::string_view first) {
   if (base::starts_with(first, "\x1f\x8b")) return Packing::kGzip;
   if (base::starts_with(first, "\x28\xb5\x2f\xfd")) return Packing::kZstd;
-  // A skippable frame, with which pzstd begins.
+  // pzstd begins a file with a skippable frame.
   const bool skippable =
       first.size() >= 4 && (first[0] & '\xf0') == '\x50' && first.substr(1, 3) == "\x2a\x4d\x18";
   if (skippable) return Packing::kZstd;

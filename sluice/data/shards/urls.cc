@@ -25,7 +25,7 @@ base::Status expand_part(const std::string& part, const std::string& folder, int
 
 bool is_name_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-// ${X} → the value of WDS_X. Values may refer to others; a name that is not set is an error.
+// Replaces ${X} by the value of WDS_X. Values may refer to others; a name that is not set is an error.
 base::Result<std::string> substitute(std::string text) {
   for (int round = 0; round < 10; ++round) {
     std::string result;
@@ -55,7 +55,7 @@ base::Result<std::string> substitute(std::string text) {
 
 bool has_wildcard(std::string_view path) { return path.find_first_of("*?[") != std::string_view::npos; }
 
-// A file may have a name that looks like a command or an address: what was found is a file.
+// Marks the name of a file that was found as a file: it may look like a command or an address.
 std::string as_file(const std::string& path) { return is_remote(path) ? "./" + path : path; }
 
 base::Status add_glob(const std::string& pattern, Strings& urls) {
@@ -72,7 +72,7 @@ base::Status add_glob(const std::string& pattern, Strings& urls) {
   return {};
 }
 
-// An object, or those that match a pattern. A name without a pattern is not looked up: shards can be many.
+// Adds an object, or the objects that match a pattern. Plain names, maybe many, are not looked up.
 base::Status add_objects(const std::string& url, Strings& urls) {
   SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(url));
   if (name.object.empty() || base::ends_with(name.object, "/"))
@@ -106,8 +106,8 @@ base::Status add_list(const std::string& file, int depth, Strings& urls) {
   return {};
 }
 
-// A list may have come from anywhere; the command line is the user's own word. `folder`: of the list; "":
-// there is none.
+// Refuses commands in lists, which may have come from anywhere; the command line is the user's own word.
+// `folder`: the list's folder; "": the command is not from a list.
 base::Status check_command(const std::string& url, const std::string& folder) {
   if (folder.empty() || !base::starts_with(url, "pipe:") || pipe_in_lists() ||
       base::environment_flag("SLUICE_ALLOW_PIPE", false))
