@@ -27,13 +27,13 @@ std::optional<double> number_of(std::string_view text) {
 
 struct Condition {
   std::string member;
-  std::vector<std::string> fields;  // of its JSON, one within the other; empty: the member itself
+  std::vector<std::string> fields;  // of its JSON, each within the one before; empty: the member itself
   std::string comparison;           // =, <, <=, >, >= or like
   bool negated = false;
-  std::vector<std::string> values;  // one of them must fit
+  std::vector<std::string> values;  // one of them must match
 };
 
-// What a condition compares: the key, the member, or a value in its JSON.
+// Returns the text that a condition compares: the key, the member, or a value in its JSON.
 std::optional<std::string> compared(const Condition& condition, const SampleView& sample) {
   if (condition.member == kKey) return std::string(sample.key());
   const auto bytes = sample.member(condition.member);
@@ -76,7 +76,7 @@ tl::unexpected<Error> no_condition(std::string_view text, const std::string& wha
       "= != < <= > >=, in, not in, like, not like");
 }
 
-// Takes the operator from the front of the text, which is what follows the name.
+// Takes the operator from the front of the text after the name.
 bool take_operator(std::string_view& text, Condition& condition) {
   std::string_view rest = base::trim(text);
   const auto take = [&](std::string_view word) {

@@ -1,4 +1,4 @@
-// Filters: which samples of a set are taken.
+// Filters: conditions that decide which samples of a set are taken.
 #pragma once
 
 #include <functional>
@@ -14,21 +14,21 @@
 namespace sluice::data {
 
 struct Filter {
-  std::set<std::string, std::less<>> members;  // whose bytes `take` looks at: extensions in lower case
+  std::set<std::string, std::less<>> members;  // those whose bytes `take` reads: extensions in lower case
   std::function<bool(const SampleView&)> take;
   std::string text;  // as a condition is written; for messages
 };
 
-// A condition: NAME OPERATOR VALUE, such as `cls in 0,3`, `cls not in 7`, `json:split = train`,
+// Parses a condition: NAME OPERATOR VALUE, such as `cls in 0,3`, `cls not in 7`, `json:split = train`,
 // `json:size.width >= 224`, `__key__ like n0144*`.
 // - NAME: a member's extension; `:` and a field of its JSON, with dots for fields of fields; `__key__`.
 // - OPERATOR: = != < <= > >=, `in` and `not in` with values between commas, `like` and `not like` with a
 //   pattern of * and ?. Numbers are compared as numbers: 3 = 3.0.
-// A sample without the member or the field is not taken, whatever the operator; nor is one with another text
-// than a number where < is asked.
+// A sample without the member or the field is not taken under any operator; nor is one whose text is not a
+// number if the operator is < <= > or >=.
 base::Result<Filter> parse_condition(std::string_view text);
 
-// Whether all filters take a sample whose wanted members were read. What a filter throws is the error.
+// Whether all filters take a sample whose wanted members were read. An exception of a filter is the error.
 base::Result<bool> is_taken(const std::vector<Filter>& filters, const RawSample& sample);
 
 }  // namespace sluice::data

@@ -37,7 +37,7 @@ class EpochLengths {
   std::size_t at_ = 0;
 };
 
-// The batches of an epoch as numbers: which shape each has, and how many samples of each replica.
+// The batches of an epoch as numbers: the shape of each, and the number of samples of each replica.
 class EpochBuckets {
  public:
   struct Added {
@@ -53,8 +53,8 @@ class EpochBuckets {
         buckets_(options.shapes, replicas_),
         counts_(options.shapes.size(), std::vector<std::int64_t>(static_cast<std::size_t>(replicas_))) {}
 
-  // The bucket of the next batch; nothing at the end. `hear` is told of each sample that goes into a bucket
-  // on the way.
+  // Returns the bucket of the next batch; nothing at the end. `hear` is called for each sample that goes into
+  // a bucket on the way.
   template <typename Hear>
   base::Result<std::optional<std::size_t>> next(const Hear& hear) {
     for (auto& counts : counts_) std::fill(counts.begin(), counts.end(), 0);
@@ -68,7 +68,7 @@ class EpochBuckets {
     }
     return drop_ ? buckets_.fill(counts_) : buckets_.flush(counts_);
   }
-  // Samples of the batch that was given last: of a replica that waited in a bucket, and of all.
+  // The number of samples of the batch that was given last: of a replica that waited in a bucket, and of all.
   std::int64_t count(std::size_t bucket, std::int64_t replica) const {
     return counts_[bucket][static_cast<std::size_t>(replica)];
   }
@@ -78,7 +78,7 @@ class EpochBuckets {
     return all;
   }
   const std::vector<LengthShape>& shapes() const { return buckets_.shapes(); }
-  std::int64_t samples() const { return samples_; }  // that went into buckets
+  std::int64_t samples() const { return samples_; }  // the number that went into buckets
 
  private:
   std::int64_t replicas_;
@@ -127,7 +127,7 @@ class BucketReader : public PartReader {
     queue(added.bucket, added.replica).push_back(std::move(sample));
   }
 
-  // Sample `number` of the epoch: for each range, numbers only grow, and none is left out once it is open.
+  // Reads sample `number` of the epoch. In each range, numbers only grow, without gaps once it is open.
   base::Result<RawSample> read(std::int64_t number) {
     const std::int64_t place = number % options_.ranges;
     auto& range = ranges_[static_cast<std::size_t>(place)];
@@ -142,10 +142,10 @@ class BucketReader : public PartReader {
     return sample;
   }
 
-  // Plays the batches that were given before; then reads, of each range, from the first sample on that was
-  // waiting at their end, and keeps those that were.
+  // Simulates the batches that were given before. Then reads each range from the first of its samples that
+  // was still waiting, and keeps the waiting ones.
   base::Status pass_over() {
-    std::map<std::int64_t, Added> left;  // by their numbers
+    std::map<std::int64_t, Added> left;  // samples by their numbers
     std::map<std::pair<std::size_t, std::int64_t>, std::deque<std::int64_t>> queues;
     for (; at_ < options_.skip_batches; ++at_) {
       SLUICE_TRY(const auto bucket, buckets_.next([&](const Added& added) -> base::Status {
@@ -161,7 +161,7 @@ class BucketReader : public PartReader {
           samples.pop_front();
         }
     }
-    std::map<std::int64_t, std::int64_t> firsts;  // the first of each range
+    std::map<std::int64_t, std::int64_t> firsts;  // the first sample of each range
     for (const auto& [number, added] : left) firsts.try_emplace(number % options_.ranges, number);
     std::map<std::int64_t, RawSample> samples;
     for (const auto& [range, first] : firsts)
@@ -195,9 +195,8 @@ class BucketReader : public PartReader {
     }
   }
 
-  // What will wait in buckets at the end of the epoch, where only whole batches are wanted. That is less than
-  // a global batch, so only a small set can lose more than 1 %, and only of such a one the batches are
-  // counted.
+  // Reports the samples that will wait in buckets at the end of the epoch and are dropped. They are less than
+  // a global batch, so only a small set can lose more than 1 %, and only then the batches are counted.
   void say_left_out() const {
     const std::int64_t total = settings_.facts->total;
     std::int64_t rows = 0;
@@ -230,7 +229,7 @@ class BucketReader : public PartReader {
   EpochOrder order_;
   EpochBuckets buckets_;
   std::vector<std::unique_ptr<RangeReader>> ranges_;
-  ReaderMemory waiting_memory_;                 // of waiting_
+  ReaderMemory waiting_memory_;                 // for waiting_
   std::vector<std::deque<RawSample>> waiting_;  // by bucket and local replica
   std::int64_t at_ = 0;
   bool begun_ = false;

@@ -12,10 +12,10 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::uint64_t kPhases = 6;  // sets these numbers apart from others
+constexpr std::uint64_t kPhases = 6;  // separates these random numbers from others
 constexpr std::int64_t kForever = std::numeric_limits<std::int64_t>::max();
 
-// `length` samples by their shares: rounded, so that they add up.
+// Divides `length` samples by their shares, rounded so that they add up.
 std::vector<std::int64_t> counts_of(std::int64_t length, const std::vector<double>& shares) {
   std::vector<std::int64_t> counts;
   double sum = 0;
@@ -42,7 +42,7 @@ MixtureOrder::MixtureOrder(std::vector<std::int64_t> sizes, const std::vector<Mi
       ranges_(ranges),
       batches_(samples / global_rows),
       seed_(seed) {
-  // The epochs in which shares change, and the runs of epochs between them.
+  // Adds the epochs in which shares change, and the runs of epochs between them.
   std::int64_t epoch = 0;
   for (const MixtureShares& change : shares) {
     const std::int64_t changes = change.batch / batches_;
@@ -137,7 +137,7 @@ MixtureOrder::Lane MixtureOrder::lane(std::int64_t lane, std::int64_t epoch,
       result.positions_[s] += own * std::min(piece.repeat, epoch - piece.first_epoch);
       if (!here) continue;
       part.counts.push_back(own);
-      // The lanes' phases are a permutation of equally spaced ones: together they are as even as one lane is.
+      // The lanes' phases are equally spaced numbers, permuted: all lanes together are as even as one lane.
       std::vector<std::int64_t> places(static_cast<std::size_t>(ranges_));
       std::iota(places.begin(), places.end(), std::int64_t{0});
       base::Random({seed_, static_cast<std::uint64_t>(epoch), kPhases,
@@ -153,7 +153,7 @@ MixtureOrder::Lane MixtureOrder::lane(std::int64_t lane, std::int64_t epoch,
   return result;
 }
 
-// When the next sample of a source is due, in 0…1 of the part.
+// Returns when the next sample of a source is due, in 0…1 of the part.
 double MixtureOrder::Lane::time_of(std::size_t source) const {
   const Part& part = parts_[part_];
   if (given_[source] == part.counts[source]) return 2;  // after all others
@@ -174,7 +174,7 @@ std::size_t MixtureOrder::Lane::next() {
   return source;
 }
 
-// Sample by sample would be slow: all samples that are due before a time are known at once.
+// Sample by sample would be slow: all samples that are due before a time are computed at once.
 void MixtureOrder::Lane::advance_to(std::int64_t sample) {
   for (; part_ < parts_.size(); ++part_) {
     const std::vector<std::int64_t>& counts = parts_[part_].counts;
@@ -187,7 +187,7 @@ void MixtureOrder::Lane::advance_to(std::int64_t sample) {
   const Part& part = parts_[part_];
   const auto sources = static_cast<std::int64_t>(part.counts.size());
   const std::int64_t length = std::accumulate(part.counts.begin(), part.counts.end(), std::int64_t{0});
-  // No more than `sample` are due before this: each source has at most one more than its share of the time.
+  // At most `sample` samples are due before this: each source has at most one above its share of the time.
   const double time = static_cast<double>(sample - sources - 1) / static_cast<double>(length);
   for (std::size_t s = 0; s < part.counts.size(); ++s) {
     const double due = std::ceil(time * static_cast<double>(part.counts[s]) - part.phases[s]);

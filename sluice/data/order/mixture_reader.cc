@@ -7,15 +7,15 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::uint64_t kPassDraws = 7;  // sets these numbers apart from others
+constexpr std::uint64_t kPassDraws = 7;  // separates these random numbers from others
 
-// One source: its passes, each a range for each lane.
+// The passes of one source. Each pass has a range for each lane.
 class SourcePasses {
  public:
   SourcePasses(std::size_t number, MixedSource source, const MixtureOrder& order)
       : number_(number), source_(source), order_(order), lanes_(static_cast<std::size_t>(order.ranges())) {}
 
-  // Sample `position` of those that the lane takes of this source: the next one each time.
+  // Reads sample `position` of the lane's samples of this source; each call reads the next one.
   base::Status next(std::int64_t lane, std::int64_t position, RawSample& sample) {
     auto& current = lanes_[static_cast<std::size_t>(lane)];
     if (!current || position >= current->end) open(lane, position, current);
@@ -45,7 +45,7 @@ class SourcePasses {
                             std::make_unique<RangeReader>(*source_.settings, std::move(options))});
   }
 
-  // All lanes need it at about the same time.
+  // Returns the order of a pass, which all lanes need at about the same time.
   const EpochOrder& pass_order(std::int64_t pass) {
     auto known = passes_.find(pass);
     if (known == passes_.end()) {

@@ -11,14 +11,14 @@
 namespace sluice::data {
 
 struct MixedSource {
-  const ReadSettings* settings;  // must live as long as the reader; with facts
+  const ReadSettings* settings;  // must outlive the reader; with facts
   bool shuffle = true;
   std::uint64_t seed = 0;
   std::int64_t capacity = 1;  // samples in a lane's shuffle buffer
 };
 
-// `part` says which replicas' batches, of which epoch, from which batch on. Samples say their source, and
-// their pass as epoch.
+// Makes a reader of the batches that `part` describes: its replicas, epoch and first batch. Samples have
+// their source, and their pass as their epoch.
 std::unique_ptr<PartReader> make_mixture_reader(std::vector<MixedSource> sources,
                                                 std::shared_ptr<const MixtureOrder> order,
                                                 const PartOptions& part);

@@ -9,10 +9,10 @@
 namespace sluice::data {
 namespace {
 
-// Set these numbers apart from each other and from those of the augmentation.
+// Separate these random numbers from each other and from the augmentation's.
 constexpr std::uint64_t kShards = 1, kRanges = 3;
 
-// How many g in [0, end) have g mod ranges == range.
+// Returns how many g in [0, end) have g mod ranges == range.
 std::int64_t counted(std::int64_t end, std::int64_t range, std::int64_t ranges) {
   return (end - range + ranges - 1) / ranges;
 }

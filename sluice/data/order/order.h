@@ -1,10 +1,10 @@
-// The order of samples in an epoch, computed from the shards' sizes alone: nothing is read for it.
+// The order of samples in an epoch, computed only from the shards' sizes: nothing is read for it.
 //
 // An epoch interleaves S ranges. The shards, permuted by (seed, epoch), are laid end to end and cut into S
 // contiguous ranges of equal length (± 1 sample), which are numbered in an order drawn from the same numbers.
-// So no range ends before the others: what a short one would lack it has from its neighbour's shard, and a
-// shard is split only where it lies on a cut. With fewer shards than ranges this splits all of them. Sample i
-// of the epoch is the next one of range i mod S; each range is shuffled in a buffer of its own.
+// So no range ends before the others: a range is filled up with samples of the neighbouring shard, and a
+// shard is split only where a cut falls into it. With fewer shards than ranges this splits all of them.
+// Sample i of the epoch is the next one of range i mod S; each range is shuffled in a buffer of its own.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ struct Segment {
   std::int64_t first = 0, count = 0;
   bool operator==(const Segment&) const = default;
 };
-constexpr std::int64_t kToTheEnd = -1;  // a count that is not known before it is read
+constexpr std::int64_t kToTheEnd = -1;  // a count that is not known before the shard is read
 
-// How many numbers in [begin, end) are `range` modulo `ranges`.
+// Returns how many numbers in [begin, end) are `range` modulo `ranges`.
 std::int64_t in_turn(std::int64_t begin, std::int64_t end, std::int64_t range, std::int64_t ranges);
 
 class EpochOrder {
@@ -31,27 +31,27 @@ class EpochOrder {
   // `sizes`: samples of each shard. `offset`: the epoch's first sample comes from range offset mod S.
   EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed, std::int64_t epoch,
              std::int64_t ranges, std::int64_t offset = 0);
-  // Ranges of these lengths, which are together as long as the shards. taken() is not defined.
+  // Makes ranges of these lengths, which are together as long as the shards. taken() is not defined.
   EpochOrder(const std::vector<std::int64_t>& sizes, bool shuffle, std::uint64_t seed, std::int64_t epoch,
              std::vector<std::int64_t> lengths);
 
   std::int64_t length(std::int64_t range) const { return lengths_[static_cast<std::size_t>(range)]; }
-  // The parts of shards that make a range, in this order.
+  // Returns the parts of shards that make a range, in this order.
   std::vector<Segment> segments(std::int64_t range) const;
-  // How many of the epoch's first `samples` samples come from this range.
+  // Returns how many of the epoch's first `samples` samples come from this range.
   std::int64_t taken(std::int64_t range, std::int64_t samples) const;
 
  private:
   std::int64_t ranges_, offset_ = 0;
   std::vector<std::size_t> shards_;             // permuted
-  std::vector<std::int64_t> ends_;              // of the shards on the line, in that order
-  std::vector<std::int64_t> starts_, lengths_;  // of each range on the line
+  std::vector<std::int64_t> ends_;              // where the shards end on the line, in that order
+  std::vector<std::int64_t> starts_, lengths_;  // where each range is on the line
 };
 
-// Which samples make the batches of an epoch. G = rows × replicas.
+// The samples of the batches of an epoch. G = rows × replicas.
 // - kDrop, kPad, kKeep: batch k has samples k·G … of the epoch, and range i mod S gives sample i.
-// - kCarry: samples are counted on through all epochs; an epoch's first batch begins with what its
-//   predecessor left over, and sample i of epoch e, whose number is g = e·T + i, comes from range g mod S.
+// - kCarry: samples are counted on through all epochs; an epoch's first batch begins with the remainder of
+//   its predecessor, and sample i of epoch e, whose number is g = e·T + i, comes from range g mod S.
 // Row j of a global batch belongs to replica j mod replicas, and is row j div replicas there.
 struct BatchPlan {
   std::int64_t total = 0;  // samples of an epoch (T)
@@ -62,30 +62,30 @@ struct BatchPlan {
   std::int64_t global_rows() const { return rows * replicas; }
   std::int64_t offset() const { return remainder == Remainder::kCarry ? epoch * total : 0; }
   std::int64_t batches() const;
-  // The number of the first sample of batch k; below offset() for samples of the epoch before.
+  // Returns the number of the first sample of batch k; below offset() for samples of the epoch before.
   std::int64_t begin(std::int64_t batch) const;
-  // Samples in batch k, without padding.
+  // Returns the number of samples in batch k, without padding.
   std::int64_t count(std::int64_t batch) const;
 };
 
-// The order of the first training job: each replica takes every N-th shard, each of its W workers every W-th
-// of those; every worker batches its own samples, the last batch being smaller; a replica takes a batch from
-// each worker in turn, leaving out those that have ended.
+// The order of PyTorch's DataLoader over webdataset (WebDataset::original()): each replica takes every N-th
+// shard, and each of its W workers every W-th of these. Every worker batches its own samples, the last batch
+// being smaller. A replica takes a batch from each worker in turn, without the workers that have ended.
 struct OriginalPlan {
   struct Step {
     std::int64_t worker = 0, rows = 0;
   };
   std::vector<std::vector<Step>> replicas;  // the batches of each replica, cut to the same number
 
-  // `samples`: what the epoch is believed to have. It ends after samples ÷ (rows × replicas) steps, rounded
-  // down, and one more, or when the first replica has no more batches. 0: the sum of the sizes. With
-  // `whole_batches`, the workers' last, smaller ones are left out.
+  // `samples`: the assumed number of samples of the epoch; 0: the sum of the sizes. The epoch ends after
+  // samples ÷ (rows × replicas) steps, rounded down, plus one, or when the first replica has no more batches.
+  // `whole_batches` leaves out the workers' last, smaller batches.
   static OriginalPlan make(const std::vector<std::int64_t>& sizes, std::int64_t replicas,
                            std::int64_t workers, std::int64_t rows, std::int64_t samples,
                            bool whole_batches = false);
   std::int64_t steps() const { return static_cast<std::int64_t>(replicas.front().size()); }
-  std::int64_t samples(std::int64_t replica) const;  // that it trains on
-  // The shards of a worker.
+  std::int64_t samples(std::int64_t replica) const;  // that the replica trains on
+  // Returns the shards of a worker.
   static std::vector<std::size_t> shards(std::size_t count, std::int64_t replica, std::int64_t replicas,
                                          std::int64_t worker, std::int64_t workers);
 };

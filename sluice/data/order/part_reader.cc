@@ -8,7 +8,7 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::uint64_t kDraws = 4, kOriginal = 5;  // set these numbers apart from others
+constexpr std::uint64_t kDraws = 4, kOriginal = 5;  // separate these random numbers from others
 
 tl::unexpected<Error> too_few(const PartOptions& options, std::int64_t total) {
   return base::fail(
@@ -113,7 +113,7 @@ class InterleavedReader : public PartReader {
   std::int64_t at_;
 };
 
-// All shards as one range, where their sizes are not known.
+// A reader of all shards as one range, if their sizes are not known.
 class SingleReader : public PartReader {
  public:
   SingleReader(const ReadSettings& settings, const PartOptions& options)
@@ -164,7 +164,7 @@ class SingleReader : public PartReader {
     return count;
   }
 
-  // Of the sample of this number in the batch: samples go to the replicas in turns.
+  // Returns the row of the batch's sample `number`: samples go to the replicas in turns.
   std::size_t row_of(std::int64_t number) const {
     return static_cast<std::size_t>(number % options_.local_replicas * options_.rows +
                                     number / options_.local_replicas);
@@ -176,7 +176,7 @@ class SingleReader : public PartReader {
   std::int64_t at_ = 0;
 };
 
-// The first training job's order, for the replicas of this part.
+// A reader in the order of WebDataset::original(), for the replicas of this part.
 class OriginalReader : public PartReader {
  public:
   OriginalReader(const ReadSettings& settings, const PartOptions& options)

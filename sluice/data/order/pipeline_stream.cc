@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxChunk = 16;  // samples that a decoder takes at a time
 
-// What a batch holds in memory, roughly.
+// Returns roughly the memory that a batch holds.
 std::int64_t bytes_of(const RawBatch& raw) {
   std::int64_t sum = 0;
   for (const auto& row : raw.rows)
@@ -134,7 +134,7 @@ base::Status PipelineStream::read_epoch() {
   }
 }
 
-// Hands a batch to the decoders as soon as there is room; false when the stream is being closed.
+// Hands a batch to the decoders as soon as there is room; false if the stream is being closed.
 bool PipelineStream::dispatch(RawBatch raw) {
   auto work = std::make_shared<Work>();
   work->bytes = bytes_of(raw);
@@ -147,7 +147,7 @@ bool PipelineStream::dispatch(RawBatch raw) {
     work->samples.resize(count);
   }
   const std::size_t share = count / (2 * static_cast<std::size_t>(options_.workers)) + 1;
-  // Where there is nothing to decode, a batch is one piece of work, and the reader does it itself.
+  // If there is nothing to decode, a batch is one piece of work, and the reader does it itself.
   const std::size_t step = hands_on_bytes_ ? count + 1 : std::min(kMaxChunk, share);
   work->chunks_left = std::max<std::size_t>(1, (count + step - 1) / step);
 
@@ -201,8 +201,8 @@ void PipelineStream::decode() {
   }
 }
 
-// A batch of the members' bytes as they are, without a copy; nothing where samples are to be decoded one by
-// one: there is padding, a sample that could not be read, a member that is missing or wanted twice.
+// Makes a batch of the members' bytes, without a copy. Returns nothing if samples must be decoded one by one:
+// because of padding, a sample that could not be read, or a member that is missing or wanted twice.
 std::optional<Batch> PipelineStream::take_bytes(RawBatch& raw) const {
   const std::size_t rows = raw.rows.size(), fields = options_.sources.front().decode.fields.size();
   std::vector<Field*> taken;
@@ -238,7 +238,7 @@ std::optional<Batch> PipelineStream::take_bytes(RawBatch& raw) const {
   return batch;
 }
 
-// Its place in the epoch and its weight.
+// Sets the batch's index in the epoch and its weight.
 void PipelineStream::number(Batch& batch, const RawBatch& raw) const {
   batch.index = raw.index;
   batch.global_count = raw.global_count;
@@ -254,7 +254,7 @@ base::Result<Sample> PipelineStream::decode_one(RawSample& raw, std::int64_t len
   return sample;
 }
 
-// The samples of a batch wait for each other.
+// Counts the decoded samples of a batch, which are all held until the batch is complete.
 base::Status PipelineStream::hold_decoded(Work& work, const Sample& sample) const {
   std::uint64_t bytes = 0;
   for (const Value& value : sample.fields) bytes += bytes_of(value);
@@ -265,7 +265,7 @@ base::Status PipelineStream::hold_decoded(Work& work, const Sample& sample) cons
       " bytes: choose a smaller --batch-size or smaller images, or allow more with --max-buffered");
 }
 
-// The last chunk of a batch finishes the batch.
+// Decodes a chunk; the last chunk of a batch finishes the batch.
 void PipelineStream::decode_chunk(const Chunk& chunk) {
   const base::Stopwatch busy;
   Work& work = *chunk.work;
@@ -280,14 +280,14 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
       if (*work.samples[i])
         if (const auto held = hold_decoded(work, **work.samples[i]); !held)
           work.samples[i] = base::fail_at(held, raw->where());
-      // A bad sample's row is filled with another one's image, which must still be there then.
+      // A bad sample's row is filled with another sample's image, so images are kept until then.
       if (*work.samples[i] && on_error() == OnError::kStop)
         work.images.take(**work.samples[i], i, work.samples.size());
     } catch (const std::exception& error) {
       work.samples[i] = base::fail(Code::kResourceExhausted, raw->where(), ": ", error.what());
     }
     raw.reset();
-    // What comes after it cannot be the batch's first error.
+    // Errors after this one cannot be the batch's first error.
     if (!*work.samples[i] && on_error() == OnError::kStop) break;
   }
   std::unique_lock lock(mutex_);
@@ -316,7 +316,7 @@ void PipelineStream::decode_chunk(const Chunk& chunk) {
   batch_ready_.notify_one();
 }
 
-// The layout of the first sample of all that can be read, in a batch of this length.
+// Returns the layout of the first sample that can be read, in a batch of this length.
 base::Result<BatchLayout> PipelineStream::layout_for_padding(std::int64_t length) {
   {
     std::lock_guard lock(mutex_);
@@ -336,8 +336,8 @@ base::Result<BatchLayout> PipelineStream::layout_for_padding(std::int64_t length
   return padding_layouts_[length] = layout_of(sample);
 }
 
-// The rows of bad samples: padding where the dataset pads; else a copy of the nearest good sample before it
-// in the batch, or after it when there is none. So all other rows are what they would have been.
+// Fills the rows of bad samples: with padding if the dataset pads, else with a copy of the nearest good
+// sample before it in the batch, or after it if no good one is before. So all other rows are unchanged.
 base::Status PipelineStream::replace_bad(Work& work, std::vector<std::optional<Sample>>& rows) const {
   std::vector<std::size_t> bad;
   std::optional<std::size_t> good;
@@ -395,11 +395,11 @@ base::Result<Batch> PipelineStream::finish(Work& work) {
   return batch;
 }
 
-// Each bad sample is told once, and too many of them are an error.
+// Reports each bad sample once; too many of them are an error.
 void PipelineStream::count_bad(const Work& work) {
   for (const Error& error : work.bad) {
     ++statistics_.bad;
-    // A lost shard is told once, not once for each of its samples.
+    // A lost shard is reported once, not once for each of its samples.
     if (last_bad_ != error.what()) base::warn("bad sample, left out: ", error.what());
     last_bad_ = error.what();
     if (statistics_.bad > options_.max_bad) {
@@ -446,7 +446,7 @@ std::optional<Batch> PipelineStream::next() {
   return std::move(**work->result);
 }
 
-// More decoders, where a run waits for them.
+// Adds decoders if the run waits for them.
 void PipelineStream::tune() {
   statistics_.seconds = clock_.seconds();
   if (statistics_.seconds - tuned_.seconds < 0.5 || hands_on_bytes_) return;

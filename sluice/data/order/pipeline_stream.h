@@ -1,4 +1,4 @@
-// The threads behind a Stream: one reads, some decode, the consumer takes batches in order.
+// The threads of a Stream: one reads, some decode, the consumer takes batches in order.
 #pragma once
 
 #include <atomic>
@@ -21,34 +21,34 @@
 
 namespace sluice::data {
 
-// Shards, and what becomes of their samples.
+// A set of shards, and how their samples are processed.
 struct StreamSource {
   std::unique_ptr<ReadSettings> read;
   DecodePlan decode;
   std::vector<std::function<void(Sample&)>> maps;
-  std::uint64_t seed = 0;     // of the order
+  std::uint64_t seed = 0;     // for the order
   std::int64_t capacity = 1;  // in a mixture: samples in the shuffle buffer of a lane
 };
 
-// The sample decoded, and changed by the map functions. May take its bytes.
+// Decodes a sample and changes it by the map functions. May take the bytes of `raw`.
 base::Result<Sample> decode_and_map(RawSample& raw, const StreamSource& source);
 
 struct StreamOptions {
-  std::vector<StreamSource> sources;  // several in a mixture: then on_error and mixup are those of the first
-  std::shared_ptr<const MixtureOrder> mixture;  // else nothing
+  std::vector<StreamSource> sources;  // several in a mixture; on_error and mixup are taken from the first
+  std::shared_ptr<const MixtureOrder> mixture;  // null without a mixture
   PartOptions part;
-  std::vector<double> padding;          // with part.shapes: of each field
+  std::vector<double> padding;          // with part.shapes: for each field
   std::int64_t max_bad = 0;             // samples
-  std::function<std::string()> state;   // what state() gives, but for the number of batches
-  int workers = 1, max_workers = 1;     // threads that decode: at the start, and when more of them help
-  std::function<void(int)> on_workers;  // hears when there are more
+  std::function<std::string()> state;   // returns state() without the number of batches
+  int workers = 1, max_workers = 1;     // threads that decode: at the start, and at most
+  std::function<void(int)> on_workers;  // called with the number when it grows
   int prefetch = 4;
   std::int64_t prefetch_bytes = std::int64_t{256} << 20;
 };
 
-// Bounded: at most `prefetch` batches and about `prefetch_bytes` are in work or finished (but always one),
-// one more is being read, and the shuffle buffers have their own bound. Errors travel in the batches' order,
-// so that which one is seen does not depend on timing.
+// A stream with bounded memory: at most `prefetch` batches and about `prefetch_bytes` are in work or finished
+// (but always one), one more is being read, and the shuffle buffers have their own bound. Errors travel in
+// the batches' order, so that the error that the consumer sees does not depend on timing.
 class PipelineStream : public Stream {
  public:
   explicit PipelineStream(StreamOptions options);
@@ -58,13 +58,13 @@ class PipelineStream : public Stream {
   Statistics statistics() const override;
 
  private:
-  // One batch on its way.
+  // One batch in work.
   struct Work {
     RawBatch raw;
-    std::vector<std::optional<base::Result<Sample>>> samples;  // nothing: padding, or not decoded
+    std::vector<std::optional<base::Result<Sample>>> samples;  // empty: padding, or not decoded
     ImageColumns images;
-    std::vector<Error> bad;                 // of samples that were left out
-    std::int64_t bytes = 0;                 // that it holds; under mutex_
+    std::vector<Error> bad;                 // errors of samples that were left out
+    std::int64_t bytes = 0;                 // held by the batch; under mutex_
     std::atomic<std::uint64_t> decoded{0};  // bytes of samples
     std::atomic<std::int64_t> cut{0};       // samples that were longer than the batch
     std::size_t chunks_left = 0;            // under mutex_
@@ -88,7 +88,7 @@ class PipelineStream : public Stream {
   OnError on_error() const { return options_.sources.front().read->on_error; }
   std::optional<Batch> take_bytes(RawBatch& raw) const;
   void number(Batch& batch, const RawBatch& raw) const;
-  // `length`: of the batch, where there is one.
+  // `length`: the batch's length, if it has one.
   base::Result<Sample> decode_one(RawSample& raw, std::int64_t length) const;
   void decode_chunk(const Chunk& chunk);
   base::Status hold_decoded(Work& work, const Sample& sample) const;
@@ -110,12 +110,11 @@ class PipelineStream : public Stream {
   std::deque<Chunk> chunks_;
   bool ended_ = false;
   Statistics statistics_;
-  Statistics tuned_;            // at the last look at them
-  std::optional<Error> error_;  // the consumer's
+  Statistics tuned_;            // at the last call of tune()
+  std::optional<Error> error_;  // the error that the consumer gets
   bool end_reported_ = false;
-  std::string last_bad_;  // what was logged last
-  std::map<std::int64_t, BatchLayout>
-      padding_layouts_;  // of batches without samples, by length; under mutex_
+  std::string last_bad_;                                 // the last logged error
+  std::map<std::int64_t, BatchLayout> padding_layouts_;  // of padding batches, by length; under mutex_
   std::vector<std::thread> threads_;
 };
 

@@ -20,16 +20,15 @@ bool cancelled(const ReadSettings& settings) {
   return settings.source.cancelled != nullptr && *settings.source.cancelled;
 }
 
-// What sizes.json says of a local shard that was not counted before. A file that cannot be read says nothing
-// here.
+// Returns the record in sizes.json of a local shard that was not counted; nothing if the file is unreadable.
 std::optional<ShardRecord> record_of(const std::string& url) {
   if (is_remote(url) || !can_be_read_again(url)) return std::nullopt;
   const auto record = FolderSizes().find(url);
   return record ? *record : std::nullopt;
 }
 
-// Such a shard was read to its end: an archive that ends in zeros too early looks whole, but its index file,
-// else sizes.json, knows better.
+// Checks the number of samples of such a shard, after it was read to its end: an archive that ends in zeros
+// too early looks whole, but its index file, or else sizes.json, has the right number.
 base::Status check_count(const std::string& url, const std::optional<ShardRecord>& record,
                          std::int64_t samples) {
   if (is_remote(url) || !can_be_read_again(url)) return {};
@@ -44,7 +43,7 @@ base::Status check_count(const std::string& url, const std::optional<ShardRecord
                     "'sluice data index'");
 }
 
-// False when reading was cancelled meanwhile.
+// Waits; false if reading was cancelled meanwhile.
 bool pause(const ReadSettings& settings, double seconds) {
   if (settings.pause) {
     settings.pause(seconds);
@@ -87,7 +86,7 @@ std::size_t RangeReader::wanted_slots() const {
   return static_cast<std::size_t>(std::max(grown, std::min(options_.initial, options_.capacity)));
 }
 
-// The range's next sample, read only where it has to be; false at its end.
+// Takes in the range's next sample, which is read only if it is needed; false at the range's end.
 base::Result<bool> RangeReader::enter(bool read, RawSample& sample) {
   if (exhausted_ || entered_ == length_) return false;
   if (!length_) {
@@ -124,7 +123,7 @@ RangeReader::Slot RangeReader::draw() {
   return slot;
 }
 
-// Plays the draws before the first one that is asked for, then reads what they left in the buffer.
+// Repeats the draws before the first one that is requested, then reads the samples that are in the buffer.
 base::Status RangeReader::begin() {
   begun_ = true;
   if (options_.capacity == 1 && length_) {
@@ -157,7 +156,7 @@ base::Result<bool> RangeReader::next(RawSample& sample) {
   return true;
 }
 
-// For a range of unknown length: the next sample in the shards' order.
+// Reads the next sample of a range of unknown length, in the shards' order.
 base::Result<bool> RangeReader::read_next(RawSample& sample) {
   while (true) {
     if (segment_ == options_.segments.size()) return false;
@@ -172,7 +171,7 @@ base::Result<bool> RangeReader::read_next(RawSample& sample) {
   }
 }
 
-// To the segment of a sample; numbers only grow from call to call.
+// Moves to the segment of a sample; numbers only grow from call to call.
 void RangeReader::go_to(std::int64_t number) {
   while (number >= segment_start_ + segment().count) {
     segment_start_ += segment().count;
@@ -184,7 +183,7 @@ void RangeReader::go_to(std::int64_t number) {
 
 std::optional<std::pair<std::size_t, std::int64_t>> RangeReader::next_place() {
   begun_ = true;
-  static_cast<void>(fill(false));  // which fails only when it reads
+  static_cast<void>(fill(false));  // fails only when it reads
   if (buffer_.empty()) return std::nullopt;
   const std::int64_t number = draw().number;
   const auto end = std::upper_bound(ends_.begin(), ends_.end(), number);
@@ -209,7 +208,7 @@ base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
     shard_.reset();
     sample = RawSample{};
     sample.failed = std::make_shared<const Error>(status.error());
-    // With known places the shard's next sample may well be whole.
+    // If the samples' positions are known, the shard's next sample may well be whole.
     if (!opened || settings_.facts->starts[segment().shard].empty()) lost_ = sample.failed;
   } else {
     sample = RawSample{};
@@ -219,7 +218,8 @@ base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
   return {};
 }
 
-// Whether no policy goes on. More samples than are known of (kFailedPrecondition) would be lost uncounted.
+// Whether every policy stops here. With kFailedPrecondition the shard has more samples than are known: to
+// continue would lose them uncounted.
 bool RangeReader::is_final(const Error& error) const {
   return settings_.on_error == OnError::kStop || error.code() == Code::kCancelled ||
          error.code() == Code::kFailedPrecondition;
@@ -271,7 +271,7 @@ std::int64_t RangeReader::last_of_segment() const {
   return settings_.facts->number_of(segment().shard, segment().first + segment().count - 1);
 }
 
-// Whether the shard was opened up to the segment's end only.
+// Whether the shard was opened only up to the segment's end.
 bool RangeReader::limited() const {
   return segment().count != kToTheEnd && last_of_segment() + 1 < settings_.facts->stored_in(segment().shard);
 }
@@ -311,7 +311,7 @@ base::Status RangeReader::open(std::int64_t in_shard) {
   return {};
 }
 
-// Where the sample that the shard gives next ends, if that is known.
+// Returns where the next sample of the shard ends, or 0 if that is not known.
 std::uint64_t RangeReader::end_of_next() const {
   if (!settings_.facts) return 0;
   const auto& starts = settings_.facts->starts[segment().shard];

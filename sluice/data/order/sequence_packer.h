@@ -1,11 +1,11 @@
 // Sequence packing: sequences of one fixed length, filled with whole documents, so that little of a batch is
-// padding. First fit over a window: a document goes into the first of the open sequences, in the order in
-// which they were opened, that has room for it; where none has, it opens another one, and when more than
-// `window` are open, the first of them is handed out as it is. One that is full is handed out at once.
+// padding. First fit over a window: a document goes into the first open sequence, in the order of opening,
+// that has room for it. If no sequence has room, a new one is opened; when more than `window` are open, the
+// first of them is handed out as it is. A full sequence is handed out at once.
 //
-// What comes out depends on the documents' lengths in their order alone. So a reader that stopped goes on
-// exactly: it adds the lengths of the documents from the epoch's start again, without reading them, until as
-// many sequences as it had taken have come out, and then reads what waiting() names.
+// The result depends only on the documents' lengths in their order. So a reader that stopped resumes exactly:
+// it adds the lengths of the documents from the epoch's start again, without reading them, until the number
+// of sequences that it had taken have come out, and then reads the documents that waiting() names.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ namespace sluice::data {
 struct PackedDocument {
   std::int64_t document = 0;  // its number among all that were added, from 0
   std::int64_t begin = 0;     // where it begins in the sequence
-  std::int64_t length = 0;    // of it there
+  std::int64_t length = 0;    // its length in the sequence
   bool operator==(const PackedDocument&) const = default;
 };
 
 struct PackedSequence {
-  std::vector<PackedDocument> documents;  // one behind the other, without gaps
+  std::vector<PackedDocument> documents;  // one after the other, without gaps
   std::int64_t used() const {
     return documents.empty() ? 0 : documents.back().begin + documents.back().length;
   }
@@ -35,18 +35,18 @@ struct PackedSequence {
 // Threads: one at a time.
 class SequencePacker {
  public:
-  // `window`: sequences that are open at a time; from 1 on.
+  // `window`: the number of sequences that are open at a time; from 1 on.
   SequencePacker(std::int64_t length, std::int64_t window, TooLong too_long = TooLong::kError);
 
-  // Adds the next document. An empty one has its number and takes no place. Sequences that it completes come
-  // behind those in `done`. kInvalidArgument for a document that is too long.
+  // Adds the next document. An empty one has its number and takes no place. Sequences that it completes are
+  // appended to `done`. kInvalidArgument for a document that is too long.
   base::Status add(std::int64_t length, std::vector<PackedSequence>& done);
-  // The sequences that are open, at the end of an epoch.
+  // Appends the open sequences, at the end of an epoch.
   void finish(std::vector<PackedSequence>& done);
 
   std::vector<std::int64_t> waiting() const;  // the documents in open sequences, in ascending order
   std::int64_t documents() const { return documents_; }
-  std::int64_t cut() const { return cut_; }  // documents, so far
+  std::int64_t cut() const { return cut_; }  // documents that were cut so far
 
  private:
   std::int64_t length_;
@@ -56,8 +56,9 @@ class SequencePacker {
   std::vector<PackedSequence> open_;  // in the order in which they were opened
 };
 
-// What attention needs to keep documents apart, for each place of the sequence: the document's ordinal in it,
-// from 1 on, and the place in the document, from 0 on; 0 and 0 for padding. Both have `length` elements.
+// Writes the numbers by which attention keeps documents apart, for each position of the sequence: the
+// document's ordinal in the sequence, from 1 on, and the position in the document, from 0 on; 0 and 0 for
+// padding. Both arrays have `length` elements.
 void fill_borders(const PackedSequence& sequence, std::int64_t length, std::int32_t* ordinals,
                   std::int32_t* positions);
 

@@ -14,7 +14,7 @@
 namespace sluice::data {
 namespace {
 
-// Of one shard: the numbers of the samples that are taken, and their lengths, where those are asked for.
+// The samples of one shard that are taken: their numbers, and their lengths if these are needed.
 struct Found {
   std::vector<std::uint32_t> taken;
   std::vector<std::int32_t> lengths;
@@ -86,7 +86,7 @@ class ShardSurvey {
     return found;
   }
 
-  // Samples `from` … of a shard cannot be read.
+  // Handles an error: samples `from` … of the shard cannot be read.
   base::Result<Found> unread(const Error& error, std::int64_t from, std::int64_t size, Found found) const {
     if (!options_.skip_damaged || error.code() == Code::kCancelled) return tl::unexpected<Error>(error);
     for (std::int64_t i = from; i < size; ++i) take(static_cast<std::size_t>(i), 0, found);
@@ -172,7 +172,7 @@ base::Status survey_samples(const std::vector<std::string>& urls, const Survey& 
   if (before > 0)
     facts.bytes = static_cast<std::uint64_t>(static_cast<double>(facts.bytes) *
                                              static_cast<double>(facts.total) / static_cast<double>(before));
-  // All are taken: they need no list of their numbers.
+  // If all samples are taken, no list of their numbers is needed.
   if (facts.left_out == 0 && survey.filters.empty()) facts.taken.clear(), facts.taken_key.reset();
   return {};
 }

@@ -6,9 +6,9 @@ namespace sluice::data {
 namespace {
 
 constexpr double kWindow = 0.5;       // seconds
-constexpr double kWaiting = 0.05;     // of the consumer, share of the window
-constexpr double kBusy = 0.8;         // of all decoders
-constexpr double kReaderIdle = 0.05;  // below this it is the reader that holds things up
+constexpr double kWaiting = 0.05;     // the consumer's share of the window
+constexpr double kBusy = 0.8;         // the share of all decoders
+constexpr double kReaderIdle = 0.05;  // the reader's idle share; below it the reader is the bottleneck
 
 }  // namespace
 
