@@ -6,7 +6,7 @@
 namespace sluice::data {
 namespace {
 
-// In 1/65536, rounded.
+// Returns a value in units of 1/65536, rounded.
 std::int64_t fixed(double value) { return static_cast<std::int64_t>(std::floor(value * 65536.0 + 0.5)); }
 
 }  // namespace
@@ -14,7 +14,7 @@ std::int64_t fixed(double value) { return static_cast<std::int64_t>(std::floor(v
 Pixels move_pixels(const PixelView& pixels, const AffineMap& map) {
   const std::int64_t height = pixels.height, width = pixels.width, channels = pixels.channels;
   Pixels result{height, width, channels, pixel_memory(static_cast<std::size_t>(height * width * channels))};
-  // Pillow counts in these units too, for images of fewer than 32768 pixels a side.
+  // Pillow uses these units too, for images of fewer than 32768 pixels a side.
   const std::int64_t a = fixed(map[0]), b = fixed(map[1]), d = fixed(map[3]), e = fixed(map[4]);
   std::int64_t row_x = fixed(map[2] + map[0] * 0.5 + map[1] * 0.5);
   std::int64_t row_y = fixed(map[5] + map[3] * 0.5 + map[4] * 0.5);

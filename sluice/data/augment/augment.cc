@@ -14,7 +14,7 @@ std::int64_t below(base::Random& random, std::int64_t bound) {
   return static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(bound)));
 }
 
-// A long strip grows by its shorter side.
+// Resizes so that the shorter side has `size` pixels. A long strip can become large, so it is checked.
 base::Result<Pixels> resize_shorter(const Pixels& pixels, std::int64_t size) {
   const std::int64_t shorter = std::min(pixels.height, pixels.width);
   const std::int64_t height = std::max<std::int64_t>(1, pixels.height * size / shorter),
@@ -24,7 +24,8 @@ base::Result<Pixels> resize_shorter(const Pixels& pixels, std::int64_t size) {
   return resize_bilinear(pixels, height, width);
 }
 
-// Halves are rounded to even, as torchvision's Python rounds them; a small image gets a border of zeros.
+// Returns the offset of the middle. Halves are rounded to even, as in torchvision's Python; a small image
+// gets a border of zeros.
 std::int64_t middle(std::int64_t extent, std::int64_t size) {
   const std::int64_t room = extent - size;
   const std::int64_t half = room >= 0 ? room / 2 : -((-room) / 2);

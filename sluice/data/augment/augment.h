@@ -1,4 +1,4 @@
-// Augmentation: what happens to a sample's images between decoding and the batch.
+// Augmentation: the changes of a sample's images between decoding and the batch.
 #pragma once
 
 #include <cstdint>
@@ -24,21 +24,21 @@ struct Transform {
     kRandAugment
   } kind;
   std::int64_t size = 0, padding = 0;
-  // Of kRandomResizedCrop: the part's share of the image's area, and its width ÷ height.
+  // for kRandomResizedCrop: the part's share of the image's area, and its width ÷ height
   double scale_low = 0.08, scale_high = 1, ratio_low = 3.0 / 4, ratio_high = 4.0 / 3;
-  ColorJitter jitter = {};                     // of kColorJitter
-  double probability = 0;                      // of kAutoContrast
-  std::int64_t operations = 0, magnitude = 0;  // of kRandAugment
+  ColorJitter jitter = {};                     // for kColorJitter
+  double probability = 0;                      // for kAutoContrast
+  std::int64_t operations = 0, magnitude = 0;  // for kRandAugment
 };
 
-// The part that torchvision's RandomResizedCrop would draw: the area's share uniform, the ratio uniform in
-// its logarithm, any place alike; after ten draws that do not fit, the largest part in the middle whose ratio
-// is allowed.
+// Draws a part as torchvision's RandomResizedCrop does: the share of the area is uniform, the ratio uniform
+// in its logarithm, and every position equally likely. After ten draws that do not fit, it is the largest
+// part in the middle whose ratio is allowed.
 Region random_resized_region(std::int64_t height, std::int64_t width, const Transform& transform,
                              base::Random& random);
 
-// Decodes an image, turns it upright if that is wanted, and applies the transforms in their order. A
-// RandomResizedCrop that comes first reads only its part of a JPEG.
+// Decodes an image, rotates it upright if `exif_rotation` is set, and applies the transforms in their order.
+// If a RandomResizedCrop comes first, it reads only its part of a JPEG.
 base::Result<Pixels> decode_augmented(std::string_view bytes, ColorModel model,
                                       const std::vector<Transform>& transforms, base::Random random,
                                       bool exif_rotation = false);

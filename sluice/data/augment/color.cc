@@ -17,13 +17,13 @@ using Histogram = std::array<std::int64_t, 256>;
 
 std::int64_t colors(const Pixels& pixels) { return std::min<std::int64_t>(pixels.channels, 3); }
 
-// Pillow's blend, in float as there.
+// Computes Pillow's blend, in float as Pillow does.
 inline std::int32_t blend(std::int32_t other, std::int32_t own, float factor) {
   const float level = static_cast<float>(other) + factor * static_cast<float>(own - other);
   return static_cast<std::int32_t>(std::min(std::max(level, 0.0F), 255.0F));
 }
 
-// The image's colours with those of another one, which `other` gives for each.
+// Blends the image's colours with another image's colours, which `other` computes from each.
 template <typename Other>
 void blend_colors(Pixels& pixels, double factor, const Other& other) {
   const auto share = static_cast<float>(factor);
@@ -45,7 +45,7 @@ Levels levels_by(const Function& function) {
   return levels;
 }
 
-// The first channel by the first table, and so on.
+// Maps the first channel by the first table, and so on.
 void look_up(Pixels& pixels, const std::array<Levels, 3>& tables) {
   const std::size_t step = static_cast<std::size_t>(pixels.channels);
   const auto count = static_cast<std::size_t>(colors(pixels));
@@ -57,7 +57,7 @@ void look_up(Pixels& pixels, const std::array<Levels, 3>& tables) {
 
 void look_up(Pixels& pixels, const Levels& table) { look_up(pixels, {table, table, table}); }
 
-// With an image of one level.
+// Blends the image with an image of one level.
 void blend_with(Pixels& pixels, double factor, int level) {
   if (pixels.channels == 1)
     look_up(pixels, levels_by([&](int own) { return blend(level, own, static_cast<float>(factor)); }));
@@ -106,7 +106,7 @@ Levels equalized(const Histogram& counts) {
   });
 }
 
-// The mean of the image's greys, rounded.
+// Returns the mean of the image's greys, rounded.
 int mean_grey(const Pixels& pixels) {
   const std::int64_t area = pixels.height * pixels.width;
   std::int64_t sum = 0;
@@ -143,7 +143,7 @@ void adjust_sharpness(Pixels& pixels, double factor) {
   if (pixels.height < 3 || pixels.width < 3) return;
   const auto share = static_cast<float>(factor);
   const std::int64_t step = pixels.channels, stride = pixels.width * step;
-  // The weights of Pillow's SMOOTH are 1, and 5 in the middle, of 13. Its sums are floats, but none lies near
+  // The weights of Pillow's SMOOTH are 1, and 5 in the middle, of 13. Its sums are floats, but no sum is near
   // a half. The image's edge stays.
   std::vector<std::uint8_t> above(pixels.bytes.begin(), pixels.bytes.begin() + stride), own(above.size());
   for (std::int64_t y = 1; y < pixels.height - 1; ++y) {

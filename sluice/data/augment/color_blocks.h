@@ -1,5 +1,5 @@
-// Loops over the colours of an image that compilers make vector code of: as many pixels at a time as they
-// have a constant for, in numbers of 32 bits, compiled once for AVX2 and once for every machine.
+// Loops over the colours of an image that compilers vectorise: over a constant number of pixels at a time, in
+// 32-bit numbers, compiled once for AVX2 and once for every machine.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct ColorBlock {
 
 namespace color_blocks_detail {
 
-// A pixel is read and written as four bytes. The fourth, its alpha or the next one's red, stays what it is.
+// Processes one block. A pixel is read and written as four bytes; the fourth (alpha or the next red) stays.
 template <bool kWrite, typename Body>
 SLUICE_INLINE inline void one_block(std::uint8_t* pixels, std::size_t step, std::size_t count,
                                     const Body& body) {
@@ -75,18 +75,18 @@ void run(std::uint8_t* at, std::size_t step, std::size_t pixels, const Body& bod
 
 }  // namespace color_blocks_detail
 
-// body(block, count) changes the colours of an RGB or RGBA image, as levels 0 … 255; the last block has but
-// `count` pixels. A lambda as body is marked SLUICE_INLINE.
+// Changes the colours of an RGB or RGBA image, as levels 0 … 255, by body(block, count); the last block has
+// only `count` pixels. A lambda as body is marked SLUICE_INLINE.
 template <typename Body>
 void change_colors(Pixels& pixels, const Body& body) {
   color_blocks_detail::run<true>(pixels.bytes.data(), static_cast<std::size_t>(pixels.channels),
                                  static_cast<std::size_t>(pixels.height * pixels.width), body);
 }
 
-// The same, to look at them.
+// Calls body(block, count) for the colours of an image without changing them.
 template <typename Body>
 void see_colors(const Pixels& pixels, const Body& body) {
-  color_blocks_detail::run<false>(const_cast<std::uint8_t*>(pixels.bytes.data()),  // which is not written to
+  color_blocks_detail::run<false>(const_cast<std::uint8_t*>(pixels.bytes.data()),  // not written to
                                   static_cast<std::size_t>(pixels.channels),
                                   static_cast<std::size_t>(pixels.height * pixels.width), body);
 }

@@ -1,5 +1,5 @@
-// To HSV and back with the numbers of Pillow's conversions. Pillow computes in float and double in turns;
-// floats alone give the same, for every colour (augment_oracle) and for every hue, saturation and value.
+// Conversion to HSV and back with the numbers of Pillow's conversions. Pillow computes in float and double by
+// turns; only floats give the same, for each colour (augment_oracle) and for each hue, saturation and value.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -10,21 +10,21 @@
 namespace sluice::data {
 namespace {
 
-// Without a branch, which would keep the loop from becoming vector code.
+// Selects without a branch, which would prevent vectorisation of the loop.
 SLUICE_INLINE inline std::int32_t select(bool condition, std::int32_t yes, std::int32_t no) {
   return no ^ ((yes ^ no) & -static_cast<std::int32_t>(condition));
 }
 
-// In 1/255 of the circle; of a grey any.
+// Returns the hue in 1/255 of the circle; for a grey it may be any.
 SLUICE_INLINE inline std::int32_t hue_of(std::int32_t r, std::int32_t g, std::int32_t b, std::int32_t highest,
                                          std::int32_t range) {
   const bool is_red = r == highest, is_green = g == highest;
-  // The two channels that are not the highest: the one that comes after it on the circle, and the other one.
+  // The two channels that are not the highest: the next one after it on the circle, and the other one.
   const std::int32_t after = select(is_red, g, select(is_green, b, r)),
                      before = select(is_red, b, select(is_green, r, g));
   const std::int32_t direction = select(after >= before, 1, -1);
-  // The hue lies before or behind this sixth of the circle, which is the lesser way from the highest
-  // channel's.
+  // `sixth` is where the highest channel and the next one are equal, in sixths of the circle. The hue is
+  // between it and the highest channel's own hue.
   const std::int32_t sixth = select(is_red, 0, select(is_green, 2, 4)) + direction;
   const float middle =
       static_cast<float>(highest - std::max(after, before)) / static_cast<float>(std::max(range, 1));
@@ -33,7 +33,7 @@ SLUICE_INLINE inline std::int32_t hue_of(std::int32_t r, std::int32_t g, std::in
   return static_cast<std::int32_t>(turns * 255.0F);
 }
 
-// A level that lies this share, in `units`, of v · saturation below v.
+// Returns a level that is this share, in `units`, of v · saturation below v.
 SLUICE_INLINE inline std::int32_t below(std::int32_t v, std::int32_t saturation, std::int32_t share,
                                         float units) {
   return v - static_cast<std::int32_t>(static_cast<float>(v * saturation * share) * (1 / units) + 0.5F);
@@ -54,7 +54,7 @@ void adjust_hue(Pixels& pixels, double turn) {
       const std::int32_t sixth = hue * 6 / 255, part = hue * 6 - sixth * 255;
       const std::int32_t lowest = below(v, saturation, 1, 255);
       const std::int32_t between = below(v, saturation, select((sixth & 1) == 1, part, 255 - part), 65025);
-      // Opposite to a channel's own colour it is the lowest, next to that between.
+      // A channel is lowest opposite to its own colour, and between next to that.
       const auto level = [=](std::int32_t from_own) SLUICE_INLINE {
         const std::int32_t from_opposite = std::abs(2 * from_own - 5);
         return select(from_opposite == 1, lowest, select(from_opposite == 3, between, v));

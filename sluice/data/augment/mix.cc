@@ -7,10 +7,10 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::uint64_t kMix = 3;  // sets these numbers apart from those of order and augmentation
+constexpr std::uint64_t kMix = 3;  // separates these random numbers from others
 
-// The logarithm of a Gamma(alpha, 1) draw, by Marsaglia and Tsang's rejection; for alpha below 1 that of
-// alpha + 1, reduced. As a logarithm, because small alphas give numbers that a double cannot hold.
+// Draws the logarithm of a Gamma(alpha, 1) variable, by Marsaglia and Tsang's rejection; for alpha below 1 it
+// draws with alpha + 1 and reduces. A logarithm, because small alphas give numbers too small for double.
 double log_gamma_draw(double alpha, base::Random& random) {
   const double reduced = alpha < 1 ? std::log(1 - random.uniform()) / alpha : 0;
   const double d = (alpha < 1 ? alpha + 1 : alpha) - 1.0 / 3, c = 1 / std::sqrt(9 * d);
@@ -24,7 +24,7 @@ double log_gamma_draw(double alpha, base::Random& random) {
   }
 }
 
-// Rows of a batch's images.
+// The rows of a batch's images.
 template <typename T>
 class Rows {
  public:
@@ -47,7 +47,7 @@ class Rows {
       }
     }
   }
-  // A part of the other image of the area 1 − share, as far as it lies inside; the share that is left.
+  // Copies a part of the other image, of the area 1 − share, clipped to the image; returns the share left.
   float cutmix(T* own, const T* other, float share, base::Random& random) const {
     const double side = std::sqrt(1 - static_cast<double>(share));
     const auto range = [&](std::int64_t extent) {
@@ -70,7 +70,7 @@ class Rows {
   std::int64_t channels_, height_, width_;
 };
 
-// The rows that are samples, in order.
+// Returns the rows that are samples, in order.
 std::vector<std::int64_t> sample_rows(const Batch& batch) {
   std::vector<std::int64_t> rows;
   for (std::int64_t i = 0; i < batch.size(); ++i)
@@ -78,7 +78,7 @@ std::vector<std::int64_t> sample_rows(const Batch& batch) {
   return rows;
 }
 
-// From the last sample to the first: each needs the one before it as it was.
+// Mixes from the last sample to the first: each needs the one before it unchanged.
 template <typename T>
 void mix(Batch& batch, const std::vector<std::int64_t>& samples, const MixPlan& plan, std::uint64_t seed,
          std::int64_t epoch) {

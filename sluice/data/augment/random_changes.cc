@@ -11,8 +11,8 @@
 namespace sluice::data {
 namespace {
 
-// The magnitude-th of kMagnitudes numbers from `first` to `last`, as torch.linspace has them: float, counted
-// from the nearer end, and rounded once.
+// Returns the magnitude-th of kMagnitudes numbers from `first` to `last`, as torch.linspace computes them: in
+// float, from the nearer end, and rounded once.
 double step_of(float first, float last, std::int64_t magnitude) {
   const double step = (last - first) / static_cast<float>(kMagnitudes - 1);
   if (magnitude < kMagnitudes / 2) return static_cast<float>(first + step * static_cast<double>(magnitude));
@@ -34,7 +34,7 @@ void jitter_colors(Pixels& pixels, const ColorJitter& jitter, base::Random& rand
   const auto factor = [&](double x) { return random.uniform(std::max(0.0, 1 - x), 1 + x); };
   std::array<int, 4> order{0, 1, 2, 3};
   random.shuffle(order);
-  // Drawn whether they are used or not: another strength of one leaves the others' draws as they are.
+  // All are drawn, used or not: another strength of one leaves the others' draws unchanged.
   const double brightness = factor(jitter.brightness), contrast = factor(jitter.contrast),
                saturation = factor(jitter.saturation), hue = random.uniform(-jitter.hue, jitter.hue);
   for (const int change : order) {

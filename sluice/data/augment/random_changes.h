@@ -1,4 +1,4 @@
-// Changes of images at random, with the distributions of torchvision's transforms of these names.
+// Random changes of images, with the distributions of torchvision's transforms of the same names.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace sluice::data {
 
-// Factors are drawn from 1 − x … 1 + x, but not below 0; the hue's turn from −hue … hue. 0: not changed.
+// Factors are drawn from 1 − x … 1 + x, but not below 0; the shift of the hue from −hue … hue. 0: no change.
 struct ColorJitter {
   double brightness = 0, contrast = 0, saturation = 0, hue = 0;
 };
-// The four changes, in an order that is drawn too.
+// Applies the four changes, in a random order.
 void jitter_colors(Pixels& pixels, const ColorJitter& jitter, base::Random& random);
 
-// What RandAugment chooses from, in torchvision's order.
+// The kinds of changes that RandAugment chooses from, in torchvision's order.
 enum class ChangeKind {
   kIdentity,
   kShearX,
@@ -36,15 +36,15 @@ enum class ChangeKind {
 constexpr int kChangeKinds = static_cast<int>(ChangeKind::kEqualize) + 1;
 constexpr std::int64_t kMagnitudes = 31;
 
-// How far each kind goes at a magnitude, 0 … kMagnitudes − 1: a share for shears, pixels for translations,
-// degrees for rotations, what a factor differs from 1 by, bits for posterize, a level for solarize; 0 for the
-// others.
+// Returns the strength of a kind at a magnitude, 0 … kMagnitudes − 1: a share for shears, pixels for
+// translations, degrees for rotations, a factor's difference from 1, bits for posterize, a level for
+// solarize; 0 for the others.
 double extent_of(ChangeKind kind, std::int64_t magnitude, std::int64_t height, std::int64_t width);
 
-// Images that are moved claim memory for another one.
+// Applies one change. Changes that move an image claim memory for another one.
 base::Result<Pixels> change_image(Pixels pixels, ChangeKind kind, double extent);
 
-// So many operations one after the other, each of any kind; where a kind has two directions, one is drawn.
+// Applies `operations` changes in a row, each of any kind; if a kind has two directions, one is drawn.
 base::Result<Pixels> rand_augment(Pixels pixels, std::int64_t operations, std::int64_t magnitude,
                                   base::Random& random);
 

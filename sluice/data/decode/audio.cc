@@ -53,8 +53,8 @@ bool is_sound(std::string_view bytes) {
   return wave || base::starts_with(bytes, "fLaC");
 }
 
-// libsndfile takes a WAV that was cut off for a shorter one: the chunk with its samples says how long it
-// should be. One that was written to a pipe does not.
+// Compares a WAV's bytes with the length in the chunk that has its samples: libsndfile takes a cut-off file
+// for a shorter one. A file that was written to a pipe does not say its length.
 base::Status check_length(std::string_view bytes) {
   constexpr std::uint32_t kUnknown = 0xFFFFFFFF;
   const bool big = base::starts_with(bytes, "RIFX"), wide = base::starts_with(bytes, "RF64");
@@ -71,7 +71,7 @@ base::Status check_length(std::string_view bytes) {
       return base::fail(Code::kDataLoss, "not a valid WAV: it is cut off: its samples have ", size,
                         " bytes, and ", there, " are there");
     }
-    if (size > there) return {};  // which libsndfile looks at
+    if (size > there) return {};  // libsndfile checks this case
     at += 8 + size + size % 2;
   }
   return {};
@@ -91,7 +91,7 @@ base::Result<Sound> decode_sound(std::string_view bytes) {
   if (info.frames < 0 || info.channels < 1 || info.samplerate < 1)
     return base::fail(Code::kDataLoss, "not a valid FLAC or WAV: its header is damaged");
   const std::int64_t channels = info.channels, frames = info.frames;
-  // One frame takes at least a bit of a block of FLAC, which holds at most 65535; a header may say anything.
+  // A block of FLAC takes at least a bit and holds at most 65535 frames; a header may claim any number.
   if (frames > static_cast<std::int64_t>(bytes.size()) * 65536)
     return base::fail(Code::kDataLoss, "not a valid FLAC or WAV: ", frames, " frames in ", bytes.size(),
                       " bytes");

@@ -1,4 +1,4 @@
-// Sound: bytes of a file → samples.
+// Decoders of audio files: bytes of a file → samples.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ struct Sound {
   std::int64_t rate = 0;  // frames a second
 };
 
-// FLAC and WAV (by their first bytes), through libsndfile. A damaged or cut-off file is an error.
+// Decodes FLAC and WAV (by their first bytes) through libsndfile. A damaged or cut-off file is an error.
 base::Result<Sound> decode_sound(std::string_view bytes);
 
 }  // namespace sluice::data

@@ -32,7 +32,7 @@ bool same(const BatchLayout::Item& a, const BatchLayout::Item& b) {
   return a.text == b.text && a.image == b.image && a.type == b.type && a.shape == b.shape;
 }
 
-// Whether item_of(value) would be `item`.
+// Returns whether item_of(value) would be `item`.
 bool fits(const Value& value, const BatchLayout::Item& item) {
   const auto* image = std::get_if<Image>(&value);
   if (image == nullptr || image->pixels.shape().size() != 3) return same(item_of(value), item);

@@ -13,9 +13,9 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::uint64_t kAugment = 2;  // sets these numbers apart from those of the order
+constexpr std::uint64_t kAugment = 2;  // separates these random numbers from the numbers of the order
 
-// The same draws for a sample wherever its shard lies and whichever thread decodes it.
+// Returns the same random numbers for a sample in any folder and on any thread.
 base::Random random_for(const RawSample& raw, const DecodePlan& plan) {
   const std::string_view shard = *raw.shard;
   const std::size_t slash = shard.rfind('/');
@@ -24,7 +24,7 @@ base::Random random_for(const RawSample& raw, const DecodePlan& plan) {
                        base::key(file), base::key(raw.key)});
 }
 
-// HWC levels into memory of the wanted order, each by its channel's table.
+// Converts HWC levels, each by its channel's table, into memory in the wanted order.
 template <typename T, typename Convert>
 void place(const Pixels& pixels, bool channels_first, T* out, const Convert& convert) {
   const std::int64_t area = pixels.height * pixels.width, channels = pixels.channels;
@@ -81,7 +81,7 @@ base::Result<Value> decode_by(const Decoder& decoder, std::string_view bytes) {
   }
 }
 
-// The user's decoder for the whole extension, or for its last part.
+// Returns the user's decoder for the whole extension, or for its last part.
 const Decoder* decoder_for(std::string_view extension, const DecodePlan& plan) {
   if (plan.decoders.empty()) return nullptr;
   if (base::ends_with(extension, ".gz")) extension.remove_suffix(3);
@@ -137,7 +137,7 @@ base::Result<Value> decode_bytes(std::string_view bytes, Format format, const Ra
   return Value(std::string(bytes));
 }
 
-// What decode() alone makes of a member; without it such members stay bytes.
+// Whether only decode() makes something of a member; without it such members stay bytes.
 bool needs_spec(Format format) { return format == Format::kImage || format == Format::kPython; }
 
 base::Result<Value> decode_field(const Field& field, const FieldPlan& field_plan, const RawSample& raw,
@@ -156,7 +156,7 @@ base::Result<Value> decode_field(const Field& field, const FieldPlan& field_plan
   return decode(unpacked);
 }
 
-// Memory that the machine does not give is an error of the member, too.
+// Decodes a field; a failed allocation is also an error of the member.
 base::Result<Value> decode_within_memory(const Field& field, const FieldPlan& field_plan,
                                          const RawSample& raw, const DecodePlan& plan) {
   try {
@@ -184,7 +184,7 @@ const Field* find_field(const RawSample& raw, const FieldPlan& plan) {
   return nullptr;
 }
 
-// What webdataset adds to each sample.
+// Returns a field that webdataset adds to each sample.
 std::optional<Value> own_field(const RawSample& raw, const FieldPlan& plan) {
   if (plan.extensions.size() != 1) return std::nullopt;
   if (plan.extensions[0] == "__key__") return Value(raw.key);

@@ -15,7 +15,7 @@ bool fill(Array& array, std::int64_t from, double value) {
   return true;
 }
 
-// False where the type has no such number. Of float16 that is any but 0.
+// Pads the rows; false if the type cannot hold the value. float16 can only hold 0 here.
 bool pad(Array& array, std::int64_t from, double value) {
   switch (array.type()) {
     case ElementType::kBool:

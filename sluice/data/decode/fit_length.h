@@ -1,4 +1,4 @@
-// Samples of different lengths in a batch of one shape.
+// Fitting samples of different lengths into a batch of one shape.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace sluice::data {
 
-// Makes the arrays among a sample's fields that have `length` rows into such of `shape_length` rows:
-// `padding` comes behind them (one number for each field; where there is none, 0), or their end is left out.
-// Sets the sample's length. kInvalidArgument when no field is such an array, or its type has no such number.
+// Changes the arrays among a sample's fields that have `length` rows to `shape_length` rows: appends
+// `padding` (one number for each field; 0 if it has no entry), or leaves out their end. Sets the sample's
+// length. kInvalidArgument if no field is such an array, or its type cannot hold the padding.
 base::Status fit_length(Sample& sample, std::int64_t length, std::int64_t shape_length,
                         const std::vector<double>& padding);
 

@@ -1,4 +1,4 @@
-// Which extension means what, and the small formats.
+// The formats of extensions, and the decoders of the small formats.
 #include <charconv>
 #include <map>
 
@@ -78,7 +78,7 @@ bool is_utf8(std::string_view text) {
       if ((next & 0xC0) != 0x80) return false;
       point = point << 6 | (next & 0x3Fu);
     }
-    // Longer than needed, half of a surrogate pair, or beyond Unicode.
+    // Reject encodings that are longer than needed, half of a surrogate pair, or beyond Unicode.
     if ((more == 2 && point < 0x800) || (more == 3 && point < 0x10000) || point > 0x10FFFF ||
         (point >= 0xD800 && point <= 0xDFFF))
       return false;

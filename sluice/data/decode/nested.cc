@@ -11,8 +11,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Without the name that the library has for the error, in brackets. Most documents are one line, which the
-// caller may have another number for.
+// Returns the message without the library's name of the error, in brackets, and without line 1: most
+// documents are one line, for which the caller may have another number.
 std::string cause_of(const Json::exception& error) {
   std::string cause = error.what();
   if (const std::size_t name = cause.find("] "); name != std::string::npos) cause.erase(0, name + 2);
@@ -21,7 +21,7 @@ std::string cause_of(const Json::exception& error) {
   return cause;
 }
 
-// Looks at a document value by value, and stops the reader where it must not go on.
+// Checks a document value by value, and stops the reader where it must not continue.
 class Inspection : public nlohmann::json_sax<Json> {
  public:
   bool null() override { return true; }
@@ -49,7 +49,7 @@ class Inspection : public nlohmann::json_sax<Json> {
   }
 
   const std::string& cause() const { return cause_; }
-  std::size_t place() const { return place_; }  // how many bytes the reader had taken when it gave up
+  std::size_t place() const { return place_; }  // bytes that the reader had taken when it stopped
 
  protected:
   bool enter() {
@@ -68,8 +68,8 @@ class Inspection : public nlohmann::json_sax<Json> {
   std::string cause_;
 };
 
-// "NaN, which …" if the reader gave up at what Python's json module writes for a number that JSON has no form
-// for, or "".
+// Returns "NaN, which …" if the reader stopped at a number that Python's json module writes and JSON has no
+// form for; else "".
 std::string python_number(std::string_view text, std::size_t place) {
   for (const std::string_view name : {"NaN", "-Infinity", "Infinity"}) {
     const std::size_t first = place > name.size() ? place - name.size() : 0;
@@ -112,7 +112,7 @@ class Tree : public Inspection {
   const base::Status& memory() const { return memory_; }
 
  private:
-  // A value of the tree has 16 bytes, in a list that doubles or in a node of a map.
+  // Claims memory for a value: 16 bytes in the tree, in a list that doubles or in a node of a map.
   bool claim() {
     memory_ = claim_memory(64, "the values of a nested format");
     return memory_.has_value();
@@ -144,10 +144,9 @@ class Tree : public Inspection {
   base::Status memory_;
 };
 
-// Whether no string of CBOR that comes in pieces has another such string for a piece. RFC 8949 forbids it,
-// but nlohmann's reader calls itself for each, and its values are not told of. The items of CBOR stand one
-// after the other whatever contains them, so one pass over their heads is enough; where they make no sense,
-// the reader says so.
+// Checks that no string of CBOR that comes in pieces has another such string for a piece. RFC 8949 forbids
+// it, but nlohmann's reader calls itself for each without reporting values. The items of CBOR follow each
+// other inside any container, so one pass over their heads is enough; the reader reports invalid heads.
 bool cbor_pieces_are_flat(std::string_view bytes) {
   bool in_pieces = false;
   for (std::size_t at = 0; at < bytes.size();) {
@@ -188,7 +187,8 @@ base::Result<std::string> json_of_packed(std::string_view bytes, Format format) 
   const char* const name = cbor ? "CBOR" : "MessagePack";
   if (cbor && !cbor_pieces_are_flat(bytes))
     return base::fail(Code::kDataLoss, "not valid CBOR: a piece of a string comes in pieces itself");
-  SLUICE_OK(claim_memory(4 * bytes.size(), "the values of a nested format"));  // texts, and what is written
+  // The claim covers the texts, and the JSON that is written.
+  SLUICE_OK(claim_memory(4 * bytes.size(), "the values of a nested format"));
   Tree tree;
   const bool read = Json::sax_parse(
       bytes, &tree,

@@ -9,15 +9,15 @@
 
 namespace sluice::data {
 
-// Values within values, counted from the outermost 1. What is deeper is refused: it would end the process by
-// its stack (nlohmann's reader of packed formats calls itself for each level).
+// The deepest nesting that is read; the outermost value has level 1. A deeper value is refused, because
+// nlohmann's reader of packed formats calls itself for each level and would overflow the stack.
 inline constexpr int kMaxNesting = 512;
 
-// Whether a text is JSON of at most kMaxNesting levels. Nothing is built of it.
+// Checks that a text is JSON of at most kMaxNesting levels, without building a tree.
 base::Status check_json(std::string_view text);
 
-// MessagePack or CBOR (Format::kMsgpack, kCbor) → JSON text of the same value. What JSON has no form for
-// (NaN, infinity) is refused, not changed.
+// Converts MessagePack or CBOR (Format::kMsgpack, kCbor) to JSON text of the same value. Values that JSON has
+// no form for (NaN, infinity) are refused, not changed.
 base::Result<std::string> json_of_packed(std::string_view bytes, Format format);
 
 }  // namespace sluice::data

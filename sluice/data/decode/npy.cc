@@ -14,7 +14,7 @@ tl::unexpected<Error> npy_error(const std::string& cause) {
   return base::fail(Code::kDataLoss, "not a readable npy file: ", cause);
 }
 
-// The text after 'key': in the header's dictionary, up to the comma or bracket that ends it.
+// Returns the text after 'key': in the header's dictionary, up to the comma or bracket that ends it.
 std::optional<std::string_view> header_entry(std::string_view header, std::string_view key) {
   for (const char quote : {'\'', '"'}) {
     const std::string marked = base::str(quote, key, quote);
@@ -44,7 +44,7 @@ std::optional<ElementType> element_type(std::string_view code) {
   return found->second;
 }
 
-// "(3, 4)", "(3,)" or "()".
+// Parses "(3, 4)", "(3,)" or "()".
 std::optional<std::vector<std::int64_t>> parse_shape(std::string_view text) {
   if (text.size() < 2 || text.front() != '(' || text.back() != ')') return std::nullopt;
   std::vector<std::int64_t> shape;

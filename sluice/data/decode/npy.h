@@ -11,11 +11,11 @@
 
 namespace sluice::data {
 
-// Format versions 1 to 3, little-endian or single-byte elements, C order. What Array has no type for, Fortran
-// order and pickled objects are errors that say so.
+// Parses format versions 1 to 3, little-endian or single-byte elements, C order. Types that Array does not
+// have, Fortran order and pickled objects are errors that say so.
 base::Result<Array> parse_npy(std::string_view bytes);
-// A file of format version 1. `type` is NumPy's text for it, such as "<f4"; `elements` are the bytes of all
-// of them, in C order, as many as type and shape say.
+// Returns a file of format version 1. `type` is NumPy's text for the type, such as "<f4"; `elements` are the
+// bytes of all elements that type and shape ask for, in C order.
 std::string npy_file(std::string_view type, const std::vector<std::int64_t>& shape,
                      std::string_view elements);
 

@@ -8,8 +8,8 @@
 
 namespace sluice::data {
 
-// Members stored or deflated, each with its CRC-32 verified, under their names without ".npy". Encrypted and
-// ZIP64 archives are refused; errors name the member.
+// Reads members, stored or deflated, each with its CRC-32 verified, under their names without ".npy".
+// Encrypted and ZIP64 archives are refused; errors name the member.
 base::Result<Arrays> parse_npz(std::string_view bytes);
 
 }  // namespace sluice::data

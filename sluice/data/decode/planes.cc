@@ -17,7 +17,8 @@ void split_from(const T* in, std::int64_t from, std::int64_t area, std::int64_t 
 }
 
 #ifdef SLUICE_SSSE3
-// Sixteen RGB pixels at a time: each of the three registers has some of each channel. Says where it stopped.
+// Converts 16 RGB pixels at a time: each of the three registers has some of each channel. Returns the first
+// pixel that is left.
 SLUICE_SSSE3 std::int64_t split_rgb(const std::uint8_t* in, std::int64_t area, std::uint8_t* out) {
   constexpr char x = -1;
   const __m128i pick[3][3] = {{_mm_setr_epi8(0, 3, 6, 9, 12, 15, x, x, x, x, x, x, x, x, x, x),

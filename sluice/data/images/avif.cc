@@ -1,4 +1,4 @@
-// AVIF through libavif; of a sequence, the first image.
+// AVIF through libavif; for a sequence, the first image.
 #include <avif/avif.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ tl::unexpected<Error> unsound_avif(avifResult result) {
 
 using Decoder = std::unique_ptr<avifDecoder, decltype(&avifDecoderDestroy)>;
 
-// With the header read, of an image of at most so many pixels.
+// Reads the header of an image of at most `pixels` pixels.
 avifResult parse(avifDecoder& decoder, std::string_view bytes, std::int64_t pixels, bool metadata = false) {
   decoder.maxThreads = 1;
   decoder.ignoreExif = decoder.ignoreXMP = metadata ? AVIF_FALSE : AVIF_TRUE;
@@ -28,14 +28,14 @@ avifResult parse(avifDecoder& decoder, std::string_view bytes, std::int64_t pixe
   return result == AVIF_RESULT_OK ? avifDecoderParse(&decoder) : result;
 }
 
-// libavif calls an image above the limit damaged.
+// Checks the size, because libavif calls an image above the limit damaged.
 base::Status check_size(std::string_view bytes) {
   const Decoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
   if (!decoder || parse(*decoder, bytes, AVIF_DEFAULT_IMAGE_SIZE_LIMIT) != AVIF_RESULT_OK) return {};
   return check_pixels(decoder->image->width, decoder->image->height);
 }
 
-// As Pillow does it: the colours that stand in the file, whatever their alpha.
+// Drops alpha as Pillow does: the stored colours stay, for any alpha.
 void drop_alpha(Pixels& pixels) {
   const std::size_t area = pixels.bytes.size() / 4;
   for (std::size_t i = 0; i < area; ++i)
@@ -48,7 +48,7 @@ std::string text_of(const avifRWData& data) {
   return data.size == 0 ? std::string() : std::string(reinterpret_cast<const char*>(data.data), data.size);
 }
 
-// The box imir: 0 exchanges top and bottom, 1 left and right. libavif has renamed its field.
+// Returns the box imir: 0 exchanges top and bottom, 1 left and right. libavif has renamed its field.
 template <typename Mirror>
 auto mirror_of(const Mirror& imir, int) -> decltype(static_cast<int>(imir.axis)) {
   return imir.axis;
@@ -58,7 +58,7 @@ auto mirror_of(const Mirror& imir, long) -> decltype(static_cast<int>(imir.mode)
   return imir.mode;
 }
 
-// First the image is rotated by so many quarters, counterclockwise, then mirrored.
+// Returns the orientation. The image is first rotated counterclockwise by `quarters`, then mirrored.
 int orientation_of(const avifImage& image) {
   const int quarters = (image.transformFlags & AVIF_TRANSFORM_IROT) != 0 ? image.irot.angle & 3 : 0;
   constexpr int kRotated[] = {1, 8, 3, 6}, kTopBottom[] = {4, 5, 2, 7}, kLeftRight[] = {2, 7, 4, 5};
@@ -69,8 +69,7 @@ int orientation_of(const avifImage& image) {
 }  // namespace
 
 AvifMetadata metadata_of_avif(std::string_view bytes) {
-  // libavif 0.11 takes the image's rotation from its Exif when it reads that, so the boxes are read without
-  // it.
+  // libavif 0.11 takes the image's rotation from its Exif when it reads Exif, so the boxes are read before.
   AvifMetadata found;
   for (const bool metadata : {false, true}) {
     const Decoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
@@ -98,11 +97,11 @@ base::Result<Pixels> decode_avif(std::string_view bytes, ColorModel model) {
   }
   const std::int64_t width = decoder->image->width, height = decoder->image->height;
   SLUICE_OK(check_pixels(width, height));
-  // Without a place for alpha, libavif would multiply the colours by it.
+  // Without room for alpha, libavif would multiply the colours by it.
   const bool alpha = model == ColorModel::kRgba || decoder->alphaPresent != AVIF_FALSE;
   const auto size = static_cast<std::size_t>(width * height * (alpha ? 4 : 3));
-  // Beside the pixels three planes and alpha of up to two bytes, and as much for the AV1 decoder's
-  // references.
+  // In addition to the pixels this counts three planes and alpha of up to two bytes, and the same size for
+  // the AV1 decoder's references.
   SLUICE_OK(claim_memory(size + 16 * static_cast<std::uint64_t>(width * height), "the pixels of an AVIF"));
   result = avifDecoderNextImage(decoder.get());
   if (result != AVIF_RESULT_OK) return unsound_avif(result);

@@ -1,5 +1,5 @@
-// BMP: the headers from OS/2's to Windows' fifth, 1 to 32 bits, RLE of 4 and 8 bits. No library of Debian's
-// reads it alone.
+// BMP: the headers from OS/2's to Windows' fifth, 1 to 32 bits, RLE of 4 and 8 bits. Debian has no library
+// that reads only BMP.
 #include <algorithm>
 #include <cstring>
 
@@ -56,7 +56,7 @@ base::Result<Header> parse_header(std::string_view bytes) {
   if (header.width < 1 || header.height < 1) return unsound_bmp("it has no pixels");
   const bool fields = header.compression == kBitFields || header.compression == kAlphaBitFields;
   if (fields) {
-    // Behind a short header, or within a longer one.
+    // The masks are after a short header, or within a longer one.
     const std::size_t count = size >= 56 || header.compression == kAlphaBitFields ? 4 : 3;
     if (size == 40) header.palette_at += 4 * count;
     if (bytes.size() < 54 + 4 * count) return unsound_bmp("its masks are cut off");
@@ -75,7 +75,7 @@ base::Result<Header> parse_header(std::string_view bytes) {
   return header;
 }
 
-// Runs of indices into an image whose first row is the lowest.
+// Unpacks runs of indices into an image whose first row is the lowest.
 base::Status unpack_rle(std::string_view in, const Header& header, std::vector<std::uint8_t>& out) {
   const bool nibbles = header.compression == kRle4;
   const auto width = static_cast<std::size_t>(header.width), height = static_cast<std::size_t>(header.height);

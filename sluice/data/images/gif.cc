@@ -27,7 +27,7 @@ tl::unexpected<Error> unsound_gif(int error) {
                     "not a valid GIF: ", reason != nullptr ? reason : "it is damaged or cut off");
 }
 
-// Reads up to the first frame; the index of its transparent colour, or −1.
+// Reads up to the first frame and returns the index of its transparent colour, or −1.
 base::Result<int> find_frame(GifFileType* gif) {
   int transparent = -1;
   while (true) {
@@ -52,8 +52,7 @@ base::Result<int> find_frame(GifFileType* gif) {
   }
 }
 
-// The indices of the colours of the whole screen; what the frame leaves open is transparent, or the first
-// colour.
+// Returns the colour indices of the whole screen: outside the frame `transparent`, or else the first colour.
 base::Result<std::vector<std::uint8_t>> read_frame(GifFileType* gif, int transparent) {
   const GifImageDesc& frame = gif->Image;
   const int width = gif->SWidth, height = gif->SHeight;
@@ -94,7 +93,7 @@ base::Result<Pixels> decode_gif(std::string_view bytes, ColorModel model) {
   SLUICE_OK(claim_memory(static_cast<std::uint64_t>(height * width * (channels + 1)), "the pixels of a GIF"));
   SLUICE_TRY(const auto indices, read_frame(gif.get(), transparent));
 
-  // A colour that no table has is a grey of its index.
+  // A colour that is in no table is a grey of its index.
   const ColorMapObject* colors = frame.ColorMap != nullptr ? frame.ColorMap : gif->SColorMap;
   std::uint8_t table[256][4];
   for (int i = 0; i < 256; ++i) {

@@ -10,7 +10,7 @@
 namespace sluice::data {
 namespace {
 
-// "89 50 4e 47 …" for messages about files that are something else.
+// Returns "89 50 4e 47 …", for messages about files of another format.
 std::string first_bytes(std::string_view bytes) {
   std::vector<std::string> texts;
   for (const char& c : bytes.substr(0, 8)) texts.push_back(base::hexadecimal({&c, 1}));
@@ -37,7 +37,7 @@ void keep_pixel_memory(std::vector<std::uint8_t> memory) {
 
 bool is_jpeg(std::string_view bytes) { return base::starts_with(bytes, "\xff\xd8"); }
 
-// Both byte orders, and BigTIFF.
+// Recognises both byte orders, and BigTIFF.
 bool is_tiff(std::string_view bytes) {
   const std::string_view four = bytes.substr(0, 4);
   return four == std::string_view("II*\0", 4) || four == std::string_view("MM\0*", 4) ||

@@ -28,8 +28,8 @@ struct JpegErrors {
 }
 
 // libjpeg calls these warnings and paints the rest of the image grey. Data is missing, so they are errors
-// here. Others (stray bytes between markers, unknown Adobe versions) lose nothing and are common in real data
-// sets.
+// here. Other warnings (stray bytes between markers, unknown Adobe versions) lose nothing and are common in
+// real data sets.
 bool jpeg_loses_data(int code) {
   return code == JWRN_HIT_MARKER || code == JWRN_JPEG_EOF || code == JWRN_HUFF_BAD_CODE ||
          code == JWRN_MUST_RESYNC;
@@ -41,7 +41,7 @@ void jpeg_message(j_common_ptr info, int level) {
 
 void jpeg_silent(j_common_ptr) {}
 
-// Each scan of a progressive file costs the time of a whole image; real ones have about ten.
+// Limits the scans: each scan of a progressive file costs a whole image's time; real files have about ten.
 void jpeg_limit_scans(j_common_ptr info) {
   constexpr int kMaxScans = 500;
   if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= kMaxScans) return;
@@ -50,7 +50,7 @@ void jpeg_limit_scans(j_common_ptr info) {
   std::longjmp(errors->escape, 1);
 }
 
-// The tables that libjpeg-turbo takes for files without Huffman tables of their own (frames of Motion JPEG).
+// The tables that libjpeg-turbo uses for files without Huffman tables of their own (frames of Motion JPEG).
 struct JpegDefaults {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};
@@ -67,7 +67,7 @@ struct JpegDefaults {
   JpegDefaults& operator=(const JpegDefaults&) = delete;
 };
 
-// What a thread keeps from image to image: making libjpeg's object costs as much as a small image.
+// The objects that a thread keeps between images: making libjpeg's object costs as much as a small image.
 struct JpegReader {
   jpeg_decompress_struct info{};
   JpegErrors errors{};
@@ -93,8 +93,8 @@ struct JpegReader {
   JpegReader(const JpegReader&) = delete;
   JpegReader& operator=(const JpegReader&) = delete;
 
-  // libjpeg-turbo writes a row that begins at a multiple of its registers' size past the caches: better made
-  // elsewhere.
+  // libjpeg-turbo writes a row past the caches if it begins at a multiple of the registers' size, so such a
+  // row is made elsewhere and copied.
   void read_row(std::uint8_t* row, std::size_t bytes) {
     constexpr std::size_t kRegister = 16;
     const bool aligned = reinterpret_cast<std::uintptr_t>(row) % kRegister == 0;
@@ -104,8 +104,8 @@ struct JpegReader {
     if (aligned) std::memcpy(row, target, bytes);
   }
 
-  // Ready for another image, whatever became of the last one. None of its tables may serve the next file,
-  // should that one lack them: a table that was not read is empty (or libjpeg's own).
+  // Prepares for another image, in any state after the last one. None of its tables may serve the next file
+  // if that one has no tables: a table that was not read is empty (or libjpeg's own).
   void reset() {
     static const JpegDefaults defaults;
     jpeg_abort_decompress(&info);
@@ -140,8 +140,8 @@ JpegReader& jpeg_reader() {
   return reader;
 }
 
-// (255 − ink) of CMYK, as Adobe's files store it, to RGB in place of the first three quarters. Files without
-// Adobe's marker are taken to store the same, as Pillow does.
+// Converts (255 − ink) of CMYK, as Adobe's files store it, to RGB in the first three quarters. Files without
+// Adobe's marker are assumed to store the same, as in Pillow.
 void jpeg_cmyk_to_rgb(Pixels& pixels) {
   const std::size_t count = static_cast<std::size_t>(pixels.height * pixels.width);
   const std::uint8_t* in = pixels.bytes.data();
@@ -157,20 +157,20 @@ void jpeg_cmyk_to_rgb(Pixels& pixels) {
   pixels.bytes.resize(count * 3);
 }
 
-// What is to be read of an image. Everything between setjmp and a possible longjmp lives outside of the
-// functions below.
+// The part of an image to read, and its state. Everything between setjmp and a possible longjmp is stored
+// outside of the functions below.
 struct JpegWork {
   std::string_view bytes;
   Pixels pixels;
   const std::function<Region(std::int64_t, std::int64_t)>* choose = nullptr;
   std::int64_t height = 0, width = 0;  // of the result
-  Region region;                       // of the image
-  Region read;                         // what pixels hold, of the image as it is scaled
+  Region region;                       // in the image
+  Region read;                         // the part that `pixels` holds, in the scaled image
   int reduction = 1;
-  std::optional<Error> refused;  // for its size
+  std::optional<Error> refused;  // because of its size
 };
 
-// Its pixels, and all coefficients where these come in several scans.
+// Claims memory for the pixels, and for all coefficients if these come in several scans.
 base::Status jpeg_claim(jpeg_decompress_struct& info) {
   SLUICE_OK(check_pixels(info.image_width, info.image_height));
   const std::uint64_t area = std::uint64_t{info.image_width} * info.image_height;
@@ -212,13 +212,13 @@ bool jpeg_read(JpegReader& reader, JpegWork& work) {
   pixels.bytes = pixel_memory(stride * static_cast<std::size_t>(pixels.height));
   while (info.output_scanline < info.output_height)
     reader.read_row(pixels.bytes.data() + stride * info.output_scanline, stride);
-  // What follows the last row is not looked at: a file without an end marker has lost nothing, and Pillow
-  // takes it. (Of several scans, all were read before the first row.)
+  // Bytes after the last row are not read: a file without an end marker has lost nothing, and Pillow takes
+  // it. (If it has several scans, all were read before the first row.)
   return true;
 }
 
-// The part to be read: the region in the scaled image, with a border that the decoder's smooth upsampling
-// and the resizing look at.
+// Returns the part to read: the region in the scaled image, with a border that the decoder's smooth
+// upsampling and the resizing use.
 Region jpeg_part(const JpegWork& work, std::int64_t height, std::int64_t width) {
   const std::int64_t border = work.reduction == 1 ? 2 : 4;
   const Region& region = work.region;
@@ -268,12 +268,12 @@ tl::unexpected<Error> jpeg_error(const JpegReader& reader, const JpegWork& work)
   return base::fail(Code::kDataLoss, "not a valid JPEG: ", reader.errors.message);
 }
 
-// Decoded pixels to RGB.
+// Converts decoded pixels to RGB.
 void jpeg_finish(const JpegReader& reader, Pixels& pixels) {
   if (reader.info.out_color_space == JCS_CMYK) jpeg_cmyk_to_rgb(pixels);
 }
 
-// The region out of what was read, in its new size.
+// Cuts the region out of the decoded part and resizes it.
 Pixels jpeg_resized(const JpegWork& work) {
   const Region &region = work.region, &read = work.read;
   if (work.reduction == 1)

@@ -1,4 +1,4 @@
-// How an image is to be shown: where the formats keep it, and what it asks for.
+// The orientation in which an image is displayed: where the formats store it, and how it is applied.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -11,15 +11,15 @@ namespace sluice::data {
 namespace {
 
 constexpr std::string_view kExifStart("Exif\0\0", 6);
-constexpr std::string_view kXmpStart("http://ns.adobe.com/xap/1.0/\0", 29);  // of a JPEG's segment
-constexpr std::string_view kXmpKey("XML:com.adobe.xmp\0", 18);               // of a PNG's text
+constexpr std::string_view kXmpStart("http://ns.adobe.com/xap/1.0/\0", 29);  // in a JPEG's segment
+constexpr std::string_view kXmpKey("XML:com.adobe.xmp\0", 18);               // in a PNG's text
 
-// 1 where it is none of the eight.
+// Returns the orientation, or 1 if it is not one of the eight.
 int checked(std::uint64_t orientation) {
   return orientation >= 1 && orientation <= 8 ? static_cast<int>(orientation) : 1;
 }
 
-// The first directory of a TIFF file, or of Exif, which is one.
+// The first directory of a TIFF file, or of Exif, which has the same format.
 class Tags {
  public:
   explicit Tags(std::string_view bytes) : bytes_(bytes), big_(base::starts_with(bytes, "MM")) {
@@ -51,7 +51,7 @@ class Tags {
   }
 
  private:
-  std::size_t entry_bytes() const { return 4 + 2 * word_; }  // tag, type, count, and a value or its place
+  std::size_t entry_bytes() const { return 4 + 2 * word_; }  // tag, type, count, and a value or its position
   std::uint64_t number(std::size_t at, std::size_t size) const { return number_at(bytes_, at, size, big_); }
   std::optional<std::size_t> find(std::uint64_t tag) const {
     for (std::uint64_t i = 0; i < entries_; ++i)
@@ -71,7 +71,7 @@ std::optional<int> orientation_of_exif(std::string_view exif) {
   return Tags(exif).orientation();
 }
 
-// As an attribute or an element.
+// Finds the orientation as an attribute or an element.
 std::optional<int> orientation_of_xmp(std::string_view xmp) {
   constexpr std::string_view kName = "tiff:Orientation";
   for (std::size_t at = xmp.find(kName); at != std::string_view::npos; at = xmp.find(kName, at + 1)) {
@@ -103,7 +103,7 @@ Metadata metadata_of_jpeg(std::string_view bytes) {
   return found;
 }
 
-// The chunks "eXIf" and "iTXt" of PNG (XMP is not packed there), or "EXIF" and "XMP " of WebP.
+// Reads the chunks "eXIf" and "iTXt" of PNG (XMP is not packed there), or "EXIF" and "XMP " of WebP.
 Metadata metadata_of_chunks(std::string_view bytes, bool png) {
   Metadata found;
   for (std::size_t at = png ? 8 : 12; at + 8 <= bytes.size();) {
@@ -138,7 +138,7 @@ int orientation_of(std::string_view bytes) {
   }
   if (is_avif(bytes)) {
     const AvifMetadata avif = metadata_of_avif(bytes);
-    // What the file itself says of the image counts, and not its Exif (ISO/IEC 23008-12, annex A).
+    // The file's own boxes count, and not its Exif (ISO/IEC 23008-12, annex A).
     if (avif.orientation != 1 || orientation_of_exif(avif.exif)) return avif.orientation;
     return orientation_of_xmp(avif.xmp).value_or(1);
   }
@@ -147,7 +147,7 @@ int orientation_of(std::string_view bytes) {
 
 Pixels upright(Pixels pixels, int orientation) {
   if (orientation < 2 || orientation > 8) return pixels;
-  // By orientation: whether rows become columns, and which of the file's directions are read backwards.
+  // The orientation says whether rows become columns, and which of the file's directions are read backwards.
   const bool transposed = orientation >= 5;
   const bool up = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
   const bool back = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;

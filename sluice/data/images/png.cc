@@ -10,7 +10,7 @@
 namespace sluice::data {
 namespace {
 
-// Of texts and profiles, which may be packed: one, and all of a file.
+// The limits of texts and profiles, which may be packed: for one, and for all of a file.
 constexpr std::size_t kMaxChunk = std::size_t{16} << 20, kMaxChunks = std::size_t{64} << 20;
 
 using Context = std::unique_ptr<spng_ctx, decltype(&spng_ctx_free)>;
@@ -39,8 +39,8 @@ base::Result<Pixels> decode_png_general(std::string_view bytes, ColorModel model
   const int flags = alpha ? SPNG_DECODE_TRNS : 0;
   if (int status = spng_decode_image(context.get(), pixels.bytes.data(), size, format, flags))
     return png_error(status);
-  // Reads to the end marker, so that a file that is cut off after its pixels is noticed too; but libspng does
-  // not look at the marker's own checksum.
+  // Reads to the end marker, to detect a file that is cut off after its pixels; but libspng does not check
+  // the marker's own checksum.
   if (int status = spng_decode_chunks(context.get())) return png_error(status);
   if (bytes.rfind("IEND\xae\x42\x60\x82") == std::string_view::npos)
     return base::fail(Code::kDataLoss, "not a valid PNG: it is cut off inside its end marker");

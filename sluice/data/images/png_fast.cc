@@ -31,7 +31,7 @@ struct Chunk {
   const Byte* data = nullptr;
 };
 
-// The chunks one after the other, each with its checksum verified.
+// Reads the chunks one after the other, each with its checksum verified.
 class Chunks {
  public:
   explicit Chunks(std::string_view bytes)
@@ -64,7 +64,7 @@ struct PngImage {
   std::size_t packed_size = 0;
 };
 
-// What a thread keeps from image to image.
+// The buffers that a thread keeps from image to image.
 struct Scratch {
   std::unique_ptr<libdeflate_decompressor, decltype(&libdeflate_free_decompressor)> inflate{
       libdeflate_alloc_decompressor(), &libdeflate_free_decompressor};
@@ -107,7 +107,7 @@ bool read_transparency(const Chunk& chunk, PngImage& image) {
   return true;
 }
 
-// The compressed pixels; several IDAT chunks are joined in the scratch.
+// Finds the compressed pixels; several IDAT chunks are joined in the scratch.
 bool read_pixels(Chunks& chunks, Chunk& chunk, PngImage& image, Scratch& scratch) {
   if (chunk.name != chunk_name("IDAT")) return false;
   image.packed = chunk.data;
@@ -146,14 +146,14 @@ bool inflate_rows(const PngImage& image, Scratch& scratch) {
   if (scratch.raw.size() < need + kPngFilterSlack) scratch.raw.resize(need + kPngFilterSlack);
   if (scratch.zeros.size() < stride + kPngFilterSlack) scratch.zeros.resize(stride + kPngFilterSlack);
   std::size_t used = 0;
-  // Without a place for the actual size, any but exactly this many bytes is an error.
+  // Without a place for the actual size, any size but exactly this one is an error.
   const auto status = libdeflate_zlib_decompress_ex(scratch.inflate.get(), image.packed, image.packed_size,
                                                     scratch.raw.data(), need, &used, nullptr);
   return status == LIBDEFLATE_SUCCESS && used == image.packed_size;
 }
 
-// `pixels` has room for the rows alone: what is read behind one is the next one's, and the last is only
-// written.
+// Undoes the rows' filters. `pixels` has no room after its rows: bytes read after a row belong to the next
+// one, and the last row is only written.
 bool unfilter_rows(const PngImage& image, const Scratch& scratch, Byte* pixels) {
   const std::size_t stride = static_cast<std::size_t>(image.width) * image.pixel;
   const Byte* raw = scratch.raw.data();
@@ -166,7 +166,7 @@ bool unfilter_rows(const PngImage& image, const Scratch& scratch, Byte* pixels) 
   return true;
 }
 
-// Any colour type to any model, by way of RGBA; false for an index outside the palette.
+// Converts any colour type to any model, by way of RGBA; false for an index outside the palette.
 bool convert(const PngImage& image, const Byte* in, ColorModel model, Byte* out) {
   const std::int64_t count = image.height * image.width;
   for (std::int64_t i = 0; i < count; ++i, in += image.pixel) {
@@ -199,7 +199,7 @@ std::optional<Pixels> decode_png_fast(std::string_view bytes, ColorModel model) 
   const KeptBuffer joined(scratch.joined), raw(scratch.raw), converted(scratch.pixels);
   PngImage image;
   if (!scratch.inflate || !read_chunks(bytes, image, scratch)) return std::nullopt;
-  // The transparent colour of grey and RGB files is rare: left to the general decoder.
+  // The transparent colour of grey and RGB files is rare: the general decoder handles it.
   if (image.keyed && image.color != 3 && model == ColorModel::kRgba) return std::nullopt;
   if (!inflate_rows(image, scratch)) return std::nullopt;
   const auto channels = static_cast<std::int64_t>(model);

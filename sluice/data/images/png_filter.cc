@@ -39,7 +39,7 @@ void png_any(int filter, std::size_t pixel, const std::uint8_t* raw, const std::
 }
 
 #ifdef __SSE2__
-// A pixel of three bytes is read and written as four: the fourth is replaced with the next pixel.
+// A pixel of three bytes is read and written as four: the next pixel replaces the fourth.
 __m128i png_load(const std::uint8_t* from) {
   int bits;
   std::memcpy(&bits, from, sizeof bits);
@@ -61,7 +61,7 @@ struct SubFilter {
 
 struct AverageFilter {
   static __m128i guess(__m128i left, __m128i up, __m128i) {
-    // pavgb rounds up: take back what it adds.
+    // pavgb rounds up: the rounding is subtracted again.
     const __m128i odd = _mm_and_si128(_mm_xor_si128(left, up), _mm_set1_epi8(1));
     return _mm_sub_epi8(_mm_avg_epu8(left, up), odd);
   }
@@ -96,8 +96,8 @@ void png_pixels(const std::uint8_t* raw, const std::uint8_t* above, std::uint8_t
   }
 }
 
-// The same with SSE4.1's instructions. The pixel to the left stays in 16 bits, because all that happens to it
-// is waited for by the next pixel.
+// Undoes Paeth with SSE4.1's instructions. The pixel to the left stays in 16 bits, because the next pixel
+// waits for every step of its computation.
 template <std::size_t kBytes>
 __attribute__((target("sse4.1"))) void png_paeth_pixels(const std::uint8_t* raw, const std::uint8_t* above,
                                                         std::uint8_t* row, std::size_t size) {

@@ -9,9 +9,9 @@ namespace sluice::data {
 
 inline constexpr std::size_t kPngFilterSlack = 1;  // bytes that may be read after a row
 
-// One row of `size` bytes, `pixel` (1 to 4) bytes a pixel, from `raw` (behind its filter byte) to `row`;
-// `above` is the row before it, as this function left it, or zeros. After `raw` and `above`, kPngFilterSlack
-// byte must be readable. False for a filter that does not exist.
+// Undoes the filter of one row of `size` bytes, `pixel` (1 to 4) bytes a pixel, from `raw` (after its filter
+// byte) to `row`; `above` is the row before it, as this function left it, or zeros. After `raw` and `above`,
+// kPngFilterSlack byte must be readable. False for a filter that does not exist.
 bool png_unfilter(int filter, std::size_t pixel, const std::uint8_t* raw, const std::uint8_t* above,
                   std::uint8_t* row, std::size_t size);
 

@@ -15,7 +15,7 @@ class PnmText {
  public:
   explicit PnmText(std::string_view text) : text_(text) {}
 
-  // The next whole number after spaces and comments, at most `limit`.
+  // Reads the next whole number after spaces and comments, at most `limit`.
   base::Result<std::int64_t> number(std::int64_t limit) {
     skip_space();
     if (position_ == text_.size() || std::isdigit(static_cast<unsigned char>(text_[position_])) == 0)
@@ -27,14 +27,14 @@ class PnmText {
     }
     return value;
   }
-  // One digit of a P1 file, where nothing need stand between them.
+  // Reads one digit of a P1 file, which needs no space between digits.
   base::Result<std::int64_t> bit() {
     skip_space();
     if (position_ == text_.size() || (text_[position_] != '0' && text_[position_] != '1'))
       return pnm_error(base::str("expected 0 or 1 at byte ", position_));
     return text_[position_++] - '0';
   }
-  // What follows the one space after the header.
+  // Returns the bytes after the one space that ends the header.
   std::string_view binary() const { return text_.substr(std::min(position_ + 1, text_.size())); }
   void skip(std::size_t count) { position_ += count; }
 
@@ -117,7 +117,7 @@ base::Result<Pixels> decode_pnm(std::string_view bytes, ColorModel model) {
     return pnm_error("a width, height or maximum of zero");
   SLUICE_OK(check_pixels(header.width, header.height));
   header.channels = header.kind == 3 || header.kind == 6 ? 3 : 1;
-  // Text needs a character a sample at least: a false header must not claim memory for nothing.
+  // Text needs at least one character for each sample: a false header must not claim memory for nothing.
   const std::int64_t count = header.width * header.height * header.channels;
   if (header.kind != 4 && count > static_cast<std::int64_t>(bytes.size()))
     return pnm_error(base::str("cut off: expected ", count, " samples, found ", bytes.size(), " bytes"));

@@ -10,13 +10,13 @@
 namespace sluice::data {
 namespace {
 
-// The weights for `to` positions over the stretch of `size` old ones that begins at `start`, of `from` in
-// all.
+// Returns the weights for `to` positions over the stretch of `size` old ones that begins at `start`; there
+// are `from` old ones in all.
 ResizeWindows triangle_windows(std::int64_t from, double start, double size, std::int64_t to) {
   const double scale = size / static_cast<double>(to);
   const double radius = std::max(scale, 1.0);
   ResizeWindows windows;
-  windows.taps = 2 * static_cast<std::int64_t>(radius + 1.5);  // even, and never fewer than a window has
+  windows.taps = 2 * static_cast<std::int64_t>(radius + 1.5);  // even, and never less than a window's count
   windows.weights.assign(static_cast<std::size_t>(to * windows.taps), 0);
   windows.first.reserve(static_cast<std::size_t>(to));
   windows.count.reserve(static_cast<std::size_t>(to));
@@ -64,7 +64,7 @@ bool whole(std::int64_t extent, double start, double size, std::int64_t to) {
   return start == 0 && size == static_cast<double>(extent) && to == extent;
 }
 
-// The rows or columns that count for a part.
+// The rows or columns that contribute to a part.
 struct Stretch {
   std::int64_t first = 0, count = 0;
 };
@@ -76,8 +76,8 @@ Stretch looked_at(std::int64_t extent, double start, double size, std::int64_t t
   return {first, last - first};
 }
 
-// The pixels between the passes are rounded to 8 bits, so their order shows. This is Pillow's since version
-// 13; before, rows always came first.
+// Whether columns come first. The pixels between the passes are rounded to 8 bits, so the order of the passes
+// shows. This is Pillow's order since version 13; before, rows always came first.
 bool columns_first(const PixelView& pixels, std::int64_t height, std::int64_t width) {
   const std::int64_t lost = pixels.height - height;
   return lost > 0 && lost > 2 * (pixels.width - width);
@@ -90,7 +90,7 @@ void shape(Pixels& pixels, std::int64_t height, std::int64_t width, std::int64_t
   pixels.bytes.resize(static_cast<std::size_t>(height * width * channels));
 }
 
-// One pass each; only `box` counts of the direction that it goes along.
+// Each does one pass; only the direction of the pass uses `box`.
 void resize_width(const PixelView& pixels, const Box& box, std::int64_t width, Pixels& result) {
   shape(result, pixels.height, width, pixels.channels);
   resize_along_rows(pixels, triangle_windows(pixels.width, box.left, box.width, width), result.bytes.data());
@@ -122,7 +122,7 @@ Pixels resize_bilinear(const PixelView& pixels, const Box& box, std::int64_t hei
     resize_width(pixels, box, width, result);
     return result;
   }
-  // The first pass makes only what the second one will look at.
+  // The first pass computes only the pixels that the second one needs.
   PixelView needed = pixels;
   Box inner = box;
   thread_local Pixels between;

@@ -1,4 +1,5 @@
-// The plain loops, and for x86 with AVX2 the same sums eight at a time. Whole numbers: all give the same.
+// The plain loops, and for x86 with AVX2 the same sums eight at a time. They use whole numbers, so all
+// results are equal.
 #include "sluice/data/images/resize_rows.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ void row_plain(const std::uint8_t* row, std::int64_t channels, const ResizeWindo
   }
 }
 
-// One new row of `bytes`, from byte `from` on; old rows are `stride` apart.
+// Computes one new row of `bytes`, from byte `from` on; old rows are `stride` apart.
 void column_plain(const std::uint8_t* in, std::size_t stride, const std::int32_t* weights, std::int64_t count,
                   std::size_t from, std::size_t bytes, std::uint8_t* out) {
   for (std::size_t i = from; i < bytes; ++i) {
@@ -44,8 +45,8 @@ void column_plain(const std::uint8_t* in, std::size_t stride, const std::int32_t
 
 #ifdef SLUICE_AVX2
 
-// A weight is split into its upper bits and its lower 15, because the instruction that multiplies and adds
-// takes 16-bit numbers. For each pair of taps: 4 times (lower, lower), then 4 times (upper, upper).
+// Splits each weight into its upper bits and its lower 15, because the instruction that multiplies and adds
+// takes 16-bit numbers. A pair of taps becomes 4 times (lower, lower), then 4 times (upper, upper).
 std::vector<std::int16_t> split_weights(const ResizeWindows& windows) {
   std::vector<std::int16_t> split(windows.weights.size() * 8);
   std::int16_t* out = split.data();
@@ -61,10 +62,10 @@ std::vector<std::int16_t> split_weights(const ResizeWindows& windows) {
   return split;
 }
 
-// One new pixel of two rows of RGB, one in each half of the registers: bytes r g b –.
+// Computes one new pixel of two rows of RGB, one in each half of the registers: bytes r g b –.
 SLUICE_AVX2 inline __m256i rgb_window(const std::uint8_t* row0, const std::uint8_t* row1,
                                       const std::int16_t* split, std::int64_t taps) {
-  // Bytes of two pixels → (r r, g g, b b, –) as 16-bit numbers.
+  // The pattern turns the bytes of two pixels into (r r, g g, b b, –) as 16-bit numbers.
   const __m256i pairs =
       _mm256_broadcastsi128_si256(_mm_setr_epi8(0, -1, 3, -1, 1, -1, 4, -1, 2, -1, 5, -1, -1, -1, -1, -1));
   __m256i lower = _mm256_set1_epi32(kHalf), upper = _mm256_setzero_si256();
@@ -84,8 +85,8 @@ SLUICE_AVX2 inline __m256i rgb_window(const std::uint8_t* row0, const std::uint8
   return _mm256_packus_epi16(words, words);
 }
 
-// Reads up to 8 bytes behind a window's pixels. A pixel is written as four bytes, the fourth of which the
-// next one replaces; the last one as three.
+// Computes two rows. Reads up to 8 bytes after a window's pixels. A pixel is written as four bytes, and the
+// next one replaces the fourth; the last pixel is written as three.
 SLUICE_AVX2 void two_rgb_rows(const std::uint8_t* row0, const std::uint8_t* row1,
                               const ResizeWindows& windows, const std::int16_t* split, std::uint8_t* out0,
                               std::uint8_t* out1) {
@@ -111,7 +112,7 @@ void rgb_rows(const PixelView& in, const ResizeWindows& windows, std::uint8_t* o
   const auto in_bytes = static_cast<std::size_t>(in.width) * 3, out_bytes = windows.first.size() * 3;
   const std::size_t behind = static_cast<std::size_t>(windows.taps) * 3 + 8;
   std::vector<std::uint8_t> last[2];
-  // A row whose end may be read over; those at the end of the memory are copied.
+  // Returns a row with readable bytes after its end: rows at the end of the memory are copied.
   const auto row = [&](std::int64_t y, std::vector<std::uint8_t>& copy) {
     const std::uint8_t* bytes = in.data + y * in.stride;
     if (static_cast<std::size_t>((in.height - 1 - y) * in.stride) >= behind) return bytes;
@@ -128,7 +129,7 @@ void rgb_rows(const PixelView& in, const ResizeWindows& windows, std::uint8_t* o
   }
 }
 
-// Sixteen columns at a time; says where it stopped.
+// Computes 16 columns at a time; returns the first byte that is left.
 SLUICE_AVX2 std::size_t column_wide(const std::uint8_t* in, std::size_t stride, const std::int32_t* weights,
                                     std::int64_t count, std::size_t size, std::uint8_t* out) {
   std::size_t i = 0;
@@ -141,7 +142,7 @@ SLUICE_AVX2 std::size_t column_wide(const std::uint8_t* in, std::size_t stride, 
       a = _mm256_add_epi32(a, _mm256_mullo_epi32(_mm256_cvtepu8_epi32(bytes), weight));
       b = _mm256_add_epi32(b, _mm256_mullo_epi32(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)), weight));
     }
-    const __m256i words =  // 0–3 8–11 | 4–7 12–15, put right
+    const __m256i words =  // 0–3 8–11 | 4–7 12–15, put in order
         _mm256_permute4x64_epi64(
             _mm256_packs_epi32(_mm256_srai_epi32(a, kResizeBits), _mm256_srai_epi32(b, kResizeBits)), 0xD8);
     _mm_storeu_si128(reinterpret_cast<__m128i*>(out + i),

@@ -8,10 +8,10 @@
 
 namespace sluice::data {
 
-inline constexpr int kResizeBits = 22;  // after the point: 8 for a pixel and 2 to spare make 32
+inline constexpr int kResizeBits = 22;  // after the point: with 8 for a pixel and 2 to spare, 32 bits
 
-// For each new position: the first old one that counts, and the weights of those from there on, in fixed
-// point, `taps` of them (an even number), filled up with zeros.
+// For each new position: the first old one that counts, and the weights from there on, in fixed point. Each
+// has `taps` weights (an even number), filled up with zeros.
 struct ResizeWindows {
   std::int64_t taps = 0;
   std::vector<std::int64_t> first, count;
@@ -22,9 +22,9 @@ struct ResizeWindows {
   }
 };
 
-// [rows, width, channels] → `out`, [rows, windows, channels].
+// Converts [rows, width, channels] to `out`, [rows, windows, channels].
 void resize_along_rows(const PixelView& in, const ResizeWindows& windows, std::uint8_t* out);
-// [height, width, channels] → `out`, [windows, width, channels].
+// Converts [height, width, channels] to `out`, [windows, width, channels].
 void resize_along_columns(const PixelView& in, const ResizeWindows& windows, std::uint8_t* out);
 
 }  // namespace sluice::data

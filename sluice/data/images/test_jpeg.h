@@ -19,7 +19,7 @@ struct JpegKind {
   int restart = 0;  // rows of blocks between restart markers
 };
 
-// An image of smooth and rough parts.
+// Returns an image of smooth and rough parts.
 inline std::string make_jpeg(std::int64_t height, std::int64_t width, const JpegKind& kind) {
   jpeg_compress_struct info{};
   jpeg_error_mgr errors{};

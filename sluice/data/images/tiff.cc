@@ -16,7 +16,7 @@ namespace {
 struct TiffMemory {
   std::string_view bytes;
   std::uint64_t position = 0;
-  std::string reason = {};  // libtiff's first
+  std::string reason = {};  // libtiff's first error
 };
 
 TiffMemory& memory_of(thandle_t handle) { return *static_cast<TiffMemory*>(handle); }
@@ -79,18 +79,18 @@ base::Result<Pixels> decode_tiff(std::string_view bytes, ColorModel model) {
   TIFFGetField(tiff.get(), TIFFTAG_IMAGELENGTH, &height);
   SLUICE_OK(check_pixels(width, height));
   const std::size_t area = std::size_t{width} * height;
-  // The pixels, libtiff's four bytes for each, and its strip or tile with the bytes it is made of.
+  // The claim covers the pixels, libtiff's four bytes for each, and its strip or tile with the source bytes.
   const auto piece = static_cast<std::uint64_t>(std::max<tmsize_t>(
       TIFFIsTiled(tiff.get()) != 0 ? TIFFTileSize(tiff.get()) : TIFFStripSize(tiff.get()), 0));
   SLUICE_OK(claim_memory(area * (4 + static_cast<std::size_t>(model)) + 2 * piece, "the pixels of a TIFF"));
-  // Colours stay as they are stored, and are not multiplied by their alpha.
+  // Colours stay as they are stored: they are not multiplied by their alpha.
   std::uint16_t extras = 0, *kinds = nullptr;
   const std::uint16_t associated = EXTRASAMPLE_ASSOCALPHA;
   if (TIFFGetField(tiff.get(), TIFFTAG_EXTRASAMPLES, &extras, &kinds) == 1 && extras == 1 &&
       kinds[0] == EXTRASAMPLE_UNASSALPHA)
     TIFFSetField(tiff.get(), TIFFTAG_EXTRASAMPLES, 1, &associated);
   std::vector<std::uint32_t> raster(area);
-  // As stored: with its own orientation nothing is rotated.
+  // Pixels stay as stored: libtiff rotates nothing if it is asked for the file's own orientation.
   std::uint16_t orientation = ORIENTATION_TOPLEFT;
   TIFFGetFieldDefaulted(tiff.get(), TIFFTAG_ORIENTATION, &orientation);
   if (TIFFReadRGBAImageOriented(tiff.get(), width, height, raster.data(), orientation, /*stop_on_error=*/1) ==

@@ -1,4 +1,4 @@
-// Wider registers than every x86 has, where a machine has them.
+// Vector registers that not every x86 has, used if the machine has them.
 #pragma once
 
 #if defined(__x86_64__) && defined(__GNUC__)

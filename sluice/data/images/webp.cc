@@ -11,12 +11,12 @@ namespace sluice::data {
 
 namespace {
 
-// The first frame on its canvas.
+// Decodes the first frame on its canvas.
 base::Result<Pixels> decode_animation(std::string_view bytes, const WebPBitstreamFeatures& features,
                                       ColorModel model) {
   SLUICE_OK(check_pixels(features.width, features.height));
   const auto area = static_cast<std::size_t>(features.width) * static_cast<std::size_t>(features.height);
-  // The animation's two canvases, the lossless decoder's pixels, and ours.
+  // The claim covers the animation's two canvases, the lossless decoder's pixels, and the result.
   SLUICE_OK(claim_memory(area * 16, "the pixels of an animated WebP"));
   const WebPData data{reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()};
   WebPAnimDecoderOptions options;
@@ -52,7 +52,7 @@ base::Result<Pixels> decode_webp(std::string_view bytes, ColorModel model) {
   const bool alpha = model == ColorModel::kRgba;
   Pixels pixels{features.height, features.width, alpha ? 4 : 3, {}};
   const auto size = static_cast<std::size_t>(pixels.height * pixels.width * pixels.channels);
-  // The lossless decoder has 4 bytes for each pixel besides.
+  // The lossless decoder has 4 bytes more for each pixel.
   const auto area = static_cast<std::size_t>(pixels.height * pixels.width);
   SLUICE_OK(claim_memory(size + 4 * area, "the pixels of a WebP"));
   pixels.bytes.resize(size);
