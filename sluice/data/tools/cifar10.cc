@@ -13,7 +13,7 @@ namespace sluice::data {
 namespace {
 
 constexpr std::int64_t kSide = 32, kPlane = kSide * kSide, kImageBytes = 3 * kPlane;
-constexpr std::uint64_t kTrainOrder = 21;                          // sets the random numbers apart
+constexpr std::uint64_t kTrainOrder = 21;  // separates these random numbers from others
 constexpr char kPythonMd5[] = "c58f30108f718f92721af3b95e74349a";  // of cifar-10-python.tar.gz
 constexpr char kUseTheBinary[] =
     "whose batches are pickles: use cifar-10-binary.tar.gz, which holds the same images";
@@ -37,7 +37,7 @@ struct Archive {
   std::vector<std::string> classes = published_classes();
 };
 
-// Records of one byte for the class and 3,072 for the image.
+// Adds records of one byte for the class and 3,072 for the image.
 base::Status add_binary(const std::string& bytes, Images& images) {
   constexpr std::size_t kRecord = 1 + kImageBytes;
   if (bytes.size() % kRecord != 0)

@@ -44,7 +44,7 @@ base::Result<std::vector<Job>> plan(const CopyOptions& options) {
   if (is_pipe(options.to) || (!object && (scheme || is_on_network(options.to))))
     return base::fail(Code::kInvalidArgument, "cannot copy to '", options.to,
                       "': expected a path, gs://…, s3://… or az://…");
-  // Else the name of the first file would become that of a bucket.
+  // Without this check the target gs://, which has no bucket, would take the first file's name as its bucket.
   if (object) {
     SLUICE_TRY([[maybe_unused]] const auto target, cloud::parse_object_url(options.to));
   }
@@ -57,7 +57,7 @@ base::Result<std::vector<Job>> plan(const CopyOptions& options) {
       return base::fail(Code::kInvalidArgument, "cannot copy '", from, "': expected a file or an object");
     const std::string slash = base::ends_with(options.to, "/") ? "" : "/";
     Job job{from, folder ? options.to + slash + name : options.to};
-    // A store may call its objects "..".
+    // Check the name: a store may call its objects "..".
     if (folder) SLUICE_OK(base::safe_join(options.to, name));
     if (!targets.insert(job.to).second)
       return base::fail(Code::kInvalidArgument, "two of the files would become '", job.to,
@@ -98,7 +98,7 @@ base::Result<std::uint64_t> copy_to_bucket(const Job& job, bool overwrite) {
   SLUICE_TRY(const cloud::Store* store, cloud::store_to_write(to));
   cloud::UploadOptions upload;
   if (!overwrite) {
-    // Asked before anything is sent, and once more by the server when the object is made.
+    // Checked before anything is sent, and again by the server when the object is made.
     const auto there = store->stat(to);
     if (there) return exists(job.to);
     if (there.error().code() != Code::kNotFound) return tl::unexpected<Error>(there.error());

@@ -21,7 +21,7 @@ void add_image(const Pixels& pixels, DatasetStatistics& stats) {
   ++stats.images;
   ++stats.sizes[{pixels.height, pixels.width}];
   stats.pixels += pixels.height * pixels.width;
-  // A histogram first: adding up 256 products is little beside the pixels.
+  // A histogram first: adding up 256 products is cheap compared with the pixels.
   std::vector<std::uint64_t> counts(channels * 256);
   for (std::size_t i = 0; i < pixels.bytes.size(); ++i) ++counts[i % channels * 256 + pixels.bytes[i]];
   for (std::size_t c = 0; c < channels; ++c) {

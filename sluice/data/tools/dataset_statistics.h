@@ -1,4 +1,4 @@
-// What the images and classes of a set are like.
+// Statistics of the images and classes of a set.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct DatasetStatisticsOptions {
   std::vector<std::string> urls;
   std::string images = kImageExtensions, labels = "cls";  // extensions, `;` between them
   ColorModel model = ColorModel::kRgb;                    // grey: one channel
-  std::vector<Filter> filters;                            // only samples that all of them take
+  std::vector<Filter> filters;                            // only samples that all filters take are counted
   int workers = 0;                                        // shards at a time; 0: one for each core
   std::function<void(std::int64_t done, std::int64_t total)> progress;  // shards; one thread at a time
 };
@@ -27,13 +27,13 @@ struct DatasetStatisticsOptions {
 struct DatasetStatistics {
   std::int64_t samples = 0, images = 0, pixels = 0;
   std::int64_t left_out = 0;                       // samples that the filters do not take
-  std::map<std::string, std::int64_t> extensions;  // images of each
-  std::uint64_t image_bytes = 0;                   // of the files
-  std::map<std::int64_t, std::int64_t> classes;    // samples of each
+  std::map<std::string, std::int64_t> extensions;  // images with each extension
+  std::uint64_t image_bytes = 0;                   // bytes of the files
+  std::map<std::int64_t, std::int64_t> classes;    // samples of each class
   std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> sizes;  // images of each height and width
-  std::vector<std::uint64_t> sums, squares;                             // of each channel's levels, 0 … 255
+  std::vector<std::uint64_t> sums, squares;  // for each channel's levels, 0 … 255
 
-  // In 0 … 1, over all pixels of all images.
+  // Over all pixels of all images, in 0 … 1.
   std::vector<double> mean() const, deviation() const;
 };
 

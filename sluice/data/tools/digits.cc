@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kPixels = 64;
 constexpr std::int64_t kMaxValue = 16;
 constexpr std::uint64_t kSplit = 11, kDigitsTrainOrder = 12,
-                        kDigitsTestOrder = 13;  // set the random numbers apart
+                        kDigitsTestOrder = 13;  // separate these random numbers from others
 
 base::Result<std::string> encode_digit(const Digit& digit, std::int64_t side) {
   Pixels pixels{8, 8, 1, {}};

@@ -15,16 +15,16 @@ struct Digit {
   std::int64_t label = 0;
 };
 
-// Lines of 65 comma-separated whole numbers: 64 values of 0 … 16, then the digit.
+// Parses lines of 65 comma-separated whole numbers: 64 values of 0 … 16, then the digit.
 base::Result<std::vector<Digit>> parse_digits(std::string_view csv);
 
 struct DigitsOptions {
   std::string csv;  // plain or gzip
   std::string folder;
   std::int64_t shard_size = 500;
-  std::uint64_t seed = 0;   // of the split and the order
+  std::uint64_t seed = 0;   // for the split and the order
   double test_share = 0.2;  // of each class
-  std::int64_t side = 32;   // of the images written, in pixels
+  std::int64_t side = 32;   // side of the written images, in pixels
   bool overwrite = false;
 };
 
@@ -33,8 +33,8 @@ struct DigitsReport {
 };
 
 // Writes FOLDER/train-*.tar and FOLDER/test-*.tar with grey PNG images, smoothly enlarged, and `cls`. Each
-// class is split by the seed; a sample's key is its line in the file, so the two sets can be seen to be
-// disjoint.
+// class is split by the seed; a sample's key is its line in the file, so that both sets can be checked
+// to be disjoint.
 base::Result<DigitsReport> pack_digits(const DigitsOptions& options);
 
 }  // namespace sluice::data

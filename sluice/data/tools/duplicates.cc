@@ -12,9 +12,9 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::size_t kPlaces = 9;  // in each direction: eight differences
+constexpr std::size_t kPlaces = 9;  // in each direction: they have eight differences
 
-// The brightness of each of 9 × 9 parts of the image, as the sum of its channels.
+// Returns the brightness of each of 9 × 9 parts of the image, as the sum of its channels.
 std::array<int, kPlaces * kPlaces> brightness(const Pixels& pixels) {
   const Pixels small = resize_bilinear(pixels, kPlaces, kPlaces);
   std::array<int, kPlaces * kPlaces> sums{};
@@ -27,20 +27,20 @@ int difference(const Likeness& a, const Likeness& b) {
   return std::popcount(a[0] ^ b[0]) + std::popcount(a[1] ^ b[1]);
 }
 
-// Bits begin … end − 1 of the 128.
+// Returns bits begin … end − 1 of the 128.
 std::uint64_t bits_of(const Likeness& likeness, std::size_t begin, std::size_t end) {
   std::uint64_t bits = 0;
   for (std::size_t i = begin; i < end; ++i) bits = bits << 1 | (likeness[i / 64] >> (i % 64) & 1);
   return bits;
 }
 
-// Two likenesses that differ in at most `bits` bits agree in at least one of bits + 1 bands: only samples
-// that share a band are compared.
+// Finds similar likenesses by bands. Two likenesses that differ in at most `bits` bits agree in at least one
+// of bits + 1 bands, so only samples that share a band are compared.
 class Bands {
  public:
   explicit Bands(int bits) : bits_(bits), bands_(static_cast<std::size_t>(bits) + 1), known_(bands_) {}
 
-  // The nearest of those added before, the first of equals.
+  // Returns the nearest of the samples added before; among equals the first.
   std::optional<std::pair<std::size_t, int>> nearest(const std::vector<SamplePrint>& samples,
                                                      const Likeness& likeness) const {
     std::optional<std::pair<std::size_t, int>> best;

@@ -1,4 +1,4 @@
-// Samples that are there more than once: with the same bytes, or with images that look the same.
+// Duplicate samples: with the same bytes, or with images that look the same.
 #pragma once
 
 #include <array>
@@ -12,32 +12,32 @@
 
 namespace sluice::data {
 
-// What an image looks like: whether each of 8 × 8 places is brighter than its neighbour to the right, and
-// than the one below (a difference hash, in both directions). Images that were scaled or encoded again differ
-// in few of the bits. Nothing for an image without contrast, which looks like all others of its kind.
+// A difference hash in both directions: whether each of 8 × 8 places of an image is brighter than its
+// neighbour to the right, and than the one below. Scaling or encoding an image again changes only a few of
+// the bits. Images without contrast have no likeness, because they would all look the same.
 using Likeness = std::array<std::uint64_t, 2>;
 std::optional<Likeness> likeness_of(const Pixels& pixels);
 
-// SHA-256.
+// A SHA-256 digest.
 using Digest = std::array<unsigned char, 32>;
 Digest digest_of(std::string_view bytes);
 
-// One sample, as the search needs it.
+// The data of one sample that the search needs.
 struct SamplePrint {
-  std::size_t set = 0;  // which of the sets that are compared it is from
+  std::size_t set = 0;  // index among the compared sets
   std::string place;    // "train-0003.tar: sample 0000012 (at byte 51200)"
-  std::string label;    // its class, "" without
-  Digest contents{};    // of all members but class numbers
+  std::string label;    // its class; "" if it has no class
+  Digest contents{};    // of all members except class numbers
   std::optional<Likeness> likeness;
 };
 
-// One that repeats another: the first of its kind, of set 0 where there is one.
+// A sample that repeats another: the first of its kind, from set 0 if there is one.
 struct Duplicate {
-  std::size_t sample = 0, of = 0;  // places in the list
+  std::size_t sample = 0, of = 0;  // indices in the list
   int different_bits = -1;         // of the likeness; -1: the bytes are the same
 };
 
-// `bits`: of the likeness that may differ, 0 to 12; nothing: only the bytes count.
+// Finds duplicates. `bits`: bits of the likeness that may differ, 0 to 12; nothing: only equal bytes count.
 std::vector<Duplicate> find_duplicates(const std::vector<SamplePrint>& samples, std::optional<int> bits);
 
 }  // namespace sluice::data

@@ -11,7 +11,7 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::uint64_t kIdxOrder = 31;  // sets the random numbers apart
+constexpr std::uint64_t kIdxOrder = 31;  // separates these random numbers from others
 
 tl::unexpected<Error> idx_error(const std::string& cause) {
   return base::fail(Code::kDataLoss, "not a readable IDX file: ", cause);

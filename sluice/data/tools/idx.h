@@ -9,7 +9,7 @@
 
 namespace sluice::data {
 
-// The array in an IDX file: two bytes of zero, a byte for the element type, a byte for the number of
+// Returns the array in an IDX file: two bytes of zero, a byte for the element type, a byte for the number of
 // extents, the extents and the elements in big-endian order. Only unsigned bytes are taken.
 base::Result<Array> parse_idx(std::string_view bytes);
 
@@ -20,7 +20,7 @@ struct IdxOptions {
   std::uint64_t seed = 0;
 };
 
-// Grey PNG images and `cls`; a sample's key is its place in the files.
+// Writes grey PNG images and `cls`; a sample's key is its index in the files.
 base::Result<ShardReport> pack_idx(const IdxOptions& options);
 
 }  // namespace sluice::data

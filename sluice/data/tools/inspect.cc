@@ -24,7 +24,7 @@ class ShardCheck {
   static constexpr std::size_t kManyFields = 1000;
 
  public:
-  // `prints`: where the samples' contents are noted, to find duplicates; or nothing.
+  // `prints`: receives the samples' contents, to find duplicates; or null.
   ShardCheck(const std::string& url, const VerifyOptions& options, FolderSizes& sizes, VerifyReport& report,
              std::vector<SamplePrint>* prints)
       : url_(url),
@@ -54,7 +54,7 @@ class ShardCheck {
     return base::str(url_, ": member ", member.name, " (header at byte ", member.offset, ")");
   }
 
-  // With what sizes.json says: damage within an image's data is seen by nothing else.
+  // Compares the bytes with the sum in sizes.json: no other check sees damage within an image's data.
   base::Status compare_sum() {
     std::optional<ShardRecord> record;
     if (can_be_read_again(url_)) {
@@ -68,8 +68,8 @@ class ShardCheck {
                       ". A byte of it was changed, or it was replaced, after its index was made");
   }
 
-  // With what readers go by: the index file, else sizes.json. An archive that ends in zeros too early looks
-  // whole, and an index that lacks a sample makes readers pass over it.
+  // Compares the samples with the number that readers use: from the index file, or else sizes.json. An
+  // archive that ends in zeros too early looks whole, and readers pass over a sample that the index lacks.
   base::Status compare_counts() {
     if (!can_be_read_again(url_)) return {};
     SLUICE_TRY(const auto index, read_index(url_));
@@ -159,7 +159,7 @@ class ShardCheck {
     sample_.fields.push_back(std::move(field));
   }
 
-  // Class numbers do not make a sample another one.
+  // Adds a member to the sample's print. Class numbers do not make samples differ.
   void note(const Field& field, const std::string& payload) {
     if (format_of(field.extension) == Format::kNumber) {
       print_.label += base::str(print_.label.empty() ? "" : ", ", base::trim(payload));
@@ -169,7 +169,7 @@ class ShardCheck {
     }
   }
 
-  // One member by itself, through the readers' own decoder.
+  // Decodes one member by itself, with the readers' own decoder.
   void decode(const Field& field, const std::string& payload, const Member& member) {
     const Format format = format_of(field.extension);
     if (format == Format::kBytes || format == Format::kPython) return;
@@ -195,10 +195,11 @@ class ShardCheck {
         {pixels.shape()[0], pixels.shape()[1], pixels.shape()[2], {bytes, bytes + pixels.bytes()}});
   }
 
-  // Keys end at their first dot: 22.txt, 22.cls, 22.5.txt and 22.5.cls are four members of one sample. A set
-  // of frames (0.png, 1.png) is none of this kind, because each number has one member.
+  // Notes samples that were merged. Keys end at their first dot: 22.txt, 22.cls, 22.5.txt and 22.5.cls are
+  // four members of one sample. A set of frames (0.png, 1.png) has one member for each number and does not
+  // count.
   void note_merged_samples() {
-    std::map<std::string, std::set<std::string>> members;  // by the number before them
+    std::map<std::string, std::set<std::string>> members;  // by the number that precedes them
     for (const Field& field : sample_.fields) {
       const std::size_t dot = field.extension.find('.');
       const bool numbered =
@@ -221,7 +222,7 @@ class ShardCheck {
     note_merged_samples();
     if (expected_.empty())
       for (const Field& field : sample_.fields) expected_.push_back({{field.extension}, FieldKind::kAny});
-    if (expected_.size() > kManyFields) expected_.clear();  // no set has so many kinds of members
+    if (expected_.size() > kManyFields) expected_.clear();  // no set has this number of different members
     for (const FieldPlan& plan : expected_) {
       const bool present =
           std::any_of(plan.extensions.begin(), plan.extensions.end(),
@@ -242,7 +243,7 @@ class ShardCheck {
   }
 
   const std::string& url_;
-  const std::shared_ptr<const std::string> shard_;  // the same, as samples have it
+  const std::shared_ptr<const std::string> shard_;  // the same, in the form that samples hold
   const VerifyOptions& options_;
   FolderSizes& sizes_;
   VerifyReport& report_;
@@ -250,12 +251,12 @@ class ShardCheck {
   std::vector<FieldPlan> expected_;
   std::set<std::string> keys_;
   RawSample sample_;
-  ExtensionSet extensions_;            // of it
-  std::vector<std::uint64_t> starts_;  // where the first payload of each sample begins
-  std::uint64_t payload_begins_ = 0;   // of the member that is read
+  ExtensionSet extensions_;            // of this sample
+  std::vector<std::uint64_t> starts_;  // offset of the first payload of each sample
+  std::uint64_t payload_begins_ = 0;   // offset of the payload that is being read
   std::vector<SamplePrint>* prints_;
   SamplePrint print_;     // of this sample
-  std::string contents_;  // digests of its members
+  std::string contents_;  // digests of this sample's members
   std::int64_t apple_doubles_ = 0, merged_ = 0;
 };
 

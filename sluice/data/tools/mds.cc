@@ -15,7 +15,7 @@ using nlohmann::json;
 
 constexpr int kVersion = 2;
 
-// What the parts of the index are said to be where they are something else.
+// The error of a part of the index that is missing or has another type.
 class IndexError {
  public:
   explicit IndexError(std::string what) : what_(std::move(what)) {}
@@ -49,7 +49,7 @@ std::optional<MdsFile> parse_file(const json& value) {
   if (value.is_null()) return std::nullopt;
   MdsFile file;
   file.name = text(value, "basename");
-  // It is joined to the folder, which it must not leave.
+  // The name is joined to the folder, and must not leave it.
   if (!base::safe_join(".", file.name))
     throw IndexError(base::str("the file '", file.name, "' is outside of the set's folder"));
   file.bytes = number(entry(value, "bytes"), "bytes", std::numeric_limits<std::int64_t>::max());
@@ -70,7 +70,7 @@ MdsShardFacts parse_shard(const json& value) {
     if (!names[i].is_string() || !encodings[i].is_string())
       throw IndexError("the name or the encoding of a column is no text");
     MdsColumn column{names[i].get<std::string>(), encodings[i].get<std::string>(), std::nullopt};
-    // As the package reads it, 0 is no size.
+    // The package reads 0 as no size.
     const std::uint64_t size = sizes[i].is_null() ? 0 : number(sizes[i], "column_sizes", UINT32_MAX);
     if (size > 0) column.size = static_cast<std::uint32_t>(size);
     shard.columns.push_back(std::move(column));

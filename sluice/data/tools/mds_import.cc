@@ -18,7 +18,7 @@ namespace {
 struct Taken {
   std::size_t column = 0;
   MdsEncoding encoding;
-  std::string extension;  // all of it, but for the number of one of several images; empty: of its encoding
+  std::string extension;  // all of it, except the number of one of several images; empty: by the encoding
 
   std::string member(const std::string& name, const MdsMember& value) const {
     return extension.empty() ? base::str(name, ".", value.part, value.extension) : value.part + extension;
@@ -56,7 +56,7 @@ base::Result<std::vector<Taken>> choose(const std::vector<MdsColumn>& columns,
   return taken;
 }
 
-// That no two members of a sample have one name, of which readers make small letters.
+// Checks that no two members of a sample have one name; readers ignore the case of names.
 base::Status check_members(const std::vector<std::pair<std::string, std::string>>& members) {
   std::set<std::string> names;
   for (const auto& [member, encoding] : members) {

@@ -1,4 +1,4 @@
-// Shards of MDS from their files.
+// Reading of MDS shards from their files.
 #include <openssl/evp.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kPiece = std::size_t{1} << 20;
 
-// By hashlib's name; null for one that OpenSSL does not have, such as xxh64.
+// Returns the digest by hashlib's name; null if OpenSSL does not have it, such as xxh64.
 const EVP_MD* digest_of(const std::string& kind) {
   if (kind == "blake2b") return EVP_get_digestbyname("blake2b512");
   if (kind == "blake2s") return EVP_get_digestbyname("blake2s256");
@@ -42,7 +42,7 @@ base::Status check_hashes(const std::string& bytes, const MdsFile& file) {
   return {};
 }
 
-// All of a source, which is known to have so many bytes.
+// Reads all of a source that should have `bytes` bytes.
 base::Result<std::string> read_all(Source& source, std::uint64_t bytes) {
   std::string all;
   while (true) {
@@ -96,7 +96,7 @@ std::string MdsSet::name(std::size_t shard) const {
 
 base::Result<std::string> MdsSet::read_bytes(const MdsShardFacts& facts) const {
   const std::string raw = base::join_path(folder_, facts.raw.name);
-  // Of a packed set the package leaves an unpacked shard beside it where it has read it.
+  // The MDS package leaves an unpacked shard next to a packed one that it has read; such a file is used.
   if (!facts.packed || (!is_on_network(raw) && base::path_exists(raw))) return read_file_of(raw, facts.raw);
   const std::string kind = facts.compression.substr(0, facts.compression.find(':'));
   if (kind != "zstd" && kind != "gz")

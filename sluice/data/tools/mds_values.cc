@@ -43,11 +43,11 @@ bool is_real(const MdsType& type) { return type.numpy[1] == 'f'; }
 
 tl::unexpected<Error> damaged(const std::string& what) { return base::fail(Code::kDataLoss, what); }
 
-// The bytes of a value from front to back.
+// Reads the bytes of a value from front to back.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
-  // Of 1, 2, 4 or 8 bytes; nothing where they are not there.
+  // Reads a number of 1, 2, 4 or 8 bytes; nothing if the bytes are missing.
   std::optional<std::uint64_t> number(std::size_t size) {
     if (bytes_.size() < size) return std::nullopt;
     std::uint64_t value = 0;
@@ -100,7 +100,7 @@ void for_each(const MdsArray& array, const Work& work) {
   }
 }
 
-// Unsigned numbers as the next larger signed type, which tensors have.
+// Converts unsigned numbers to the next larger signed type, because tensors have no such unsigned types.
 template <typename From, typename To>
 base::Result<std::string> widened(const char* numpy, const MdsArray& array) {
   std::string elements;
@@ -130,7 +130,7 @@ base::Result<std::string> npy_of(const MdsArray& array) {
   }
 }
 
-// [width] [height] [bytes of the mode] [mode] [pixels]
+// Reads [width] [height] [bytes of the mode] [mode] [pixels].
 base::Result<std::string> png_of(std::string_view value) {
   Reader reader(value);
   const auto width = reader.number(4), height = reader.number(4), mode_size = reader.number(4);
@@ -160,7 +160,7 @@ base::Result<std::string> png_of(std::string_view value) {
   return encode_png(image);
 }
 
-// [placeholder] [number] [bytes of each] [images]
+// Reads [placeholder] [number] [bytes of each] [images].
 base::Result<std::vector<std::string_view>> images_of(const MdsEncoding& encoding, std::string_view value) {
   Reader reader(value);
   if (encoding.has_placeholder && !reader.number(4)) return damaged("a list of images is cut off");
@@ -196,7 +196,8 @@ std::optional<std::uint64_t> MdsEncoding::size() const {
   if (kind == Kind::kNumber) return type->size;
   if (kind != Kind::kArray || type == nullptr || !shape) return std::nullopt;
   std::uint64_t bytes = type->size;
-  for (const std::int64_t extent : *shape) bytes *= static_cast<std::uint64_t>(extent);  // parse: no overflow
+  // parsing has excluded an overflow
+  for (const std::int64_t extent : *shape) bytes *= static_cast<std::uint64_t>(extent);
   return bytes;
 }
 
@@ -248,7 +249,7 @@ base::Result<MdsArray> mds_array(const MdsEncoding& encoding, std::string_view v
   }
   std::uint64_t need = array.type->size;
   if (encoding.kind == Kind::kArray && !encoding.shape) {
-    const auto head = reader.number(1);  // the extents, and in its last two bits how wide they are
+    const auto head = reader.number(1);  // the number of extents, and in its last two bits their width
     for (std::uint64_t i = 0; head && i < *head >> 2; ++i) {
       const auto extent = reader.number(std::size_t{1} << (*head & 3));
       if (!extent || *extent > INT64_MAX) return damaged("an array is cut off inside its shape");

@@ -21,7 +21,7 @@ namespace {
 
 struct ImageFile {
   std::string path, extension;
-  std::string class_name;  // empty: it has none
+  std::string class_name;  // empty: no class
   std::string json;        // a further member, unless empty
   std::int64_t label = 0;
 };
@@ -40,7 +40,7 @@ std::string extension_of(const std::string& path) {
 
 bool is_image(const std::string& path) { return format_of(extension_of(path)) == Format::kImage; }
 
-// What a file that is left out is, in a word.
+// Returns the kind of a file that is left out, in a few words.
 std::string kind_of(const std::string& path) {
   std::error_code unreadable;
   const std::string name = std::filesystem::path(path).filename().string();
@@ -58,17 +58,17 @@ void leave_out(const std::string& path, PackReport& report) {
   ++report.left_out_kinds[kind_of(path)];
 }
 
-// Whether a folder is the other one, or above it. Both without links.
+// Whether `outer` is `inner` or a folder above it. Both paths have no links.
 bool holds(const std::filesystem::path& outer, const std::filesystem::path& inner) {
   return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
 }
 
-// All files below a folder, in order. Links are followed, but not one that leads back to a folder above it.
+// Returns all files below a folder, in order. Links are followed, except a link back to a folder above it.
 base::Result<std::vector<std::string>> files_below(const std::string& folder, PackReport& report) {
   namespace fs = std::filesystem;
   std::error_code failed, unreadable;
   std::vector<std::string> paths;
-  std::vector<fs::path> above = {fs::canonical(folder, unreadable)};  // of the entry, links resolved
+  std::vector<fs::path> above = {fs::canonical(folder, unreadable)};  // above the entry, links resolved
   for (auto entry =
            fs::recursive_directory_iterator(folder, fs::directory_options::follow_directory_symlink, failed);
        !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
@@ -122,7 +122,7 @@ base::Status add_class(const std::string& folder, const std::string& name, std::
   return {};
 }
 
-// Each image is of the class that the folder it is in is named after.
+// Gives each image the class that its folder is named after.
 base::Result<std::vector<ImageFile>> from_deepest_folders(const std::string& folder, PackReport& report) {
   const std::set<std::string> part_names = {"train", "training", "test",       "testing",
                                             "val",   "valid",    "validation", "dev"};
@@ -212,8 +212,8 @@ base::Result<std::vector<ImageFile>> from_list(const std::string& list, PackRepo
   return images;
 }
 
-// Classes have the numbers that the set's classes.txt gives them, and new ones those behind. The names are
-// written first: once the shards are there, the same command would add them again.
+// Gives classes the numbers in the set's classes.txt, and new classes the next ones. The names are written
+// first: after the shards exist, the same command would add them again.
 base::Status number_as_before(const PackOptions& options, std::vector<ImageFile>& images,
                               PackReport& report) {
   const std::string path = base::join_path(options.shards.folder, "classes.txt");
@@ -249,7 +249,7 @@ base::Result<NewSample> load(const ImageFile& image, std::int64_t index, bool ch
   return sample;
 }
 
-// Changes with every file, its size and time, its class and its place.
+// Returns a hash that changes with every file, its size and time, its class and its place.
 base::Result<std::string> fingerprint_of(const std::vector<ImageFile>& images, const PackOptions& options) {
   std::uint64_t hash = base::key({static_cast<std::uint64_t>(options.shards.shard_size), options.check});
   for (const ImageFile& image : images) {

@@ -30,7 +30,7 @@ std::string shard_name(const ShardOptions& options, std::int64_t index, std::siz
   return options.prefix + "-" + number + ".tar";
 }
 
-// The shards of one set on their way, written by several threads.
+// The shards of one set while several threads write them.
 class SetWriter {
  public:
   SetWriter(std::int64_t count, const std::function<base::Result<NewSample>(std::int64_t)>& produce,
@@ -117,7 +117,7 @@ class SetWriter {
   const std::function<base::Result<NewSample>(std::int64_t)>& produce_;
   const ShardOptions& options_;
   const SetStart start_;
-  const bool goes_on_;  // from what an earlier run kept
+  const bool goes_on_;  // continues from the shards that an earlier run kept
   ShardStore& store_;
   const std::int64_t shards_;
   std::vector<std::string> names_;
@@ -128,7 +128,7 @@ class SetWriter {
   std::int64_t done_ = 0;  // samples; under mutex_
 };
 
-// Where a set that is appended to goes on. `names`: its shards, at least one.
+// Returns where a set that is appended to continues. `names`: its shards, at least one.
 base::Result<SetStart> end_of_set(const ShardOptions& options, const std::vector<std::string>& names) {
   SetStart start;
   for (const std::string& name : names) {
@@ -144,7 +144,7 @@ base::Result<SetStart> end_of_set(const ShardOptions& options, const std::vector
   return start;
 }
 
-// Shards in a hidden folder of the set's own.
+// A store of shards in a hidden folder of the set's own.
 class LocalStore : public ShardStore {
  public:
   explicit LocalStore(const ShardOptions& options)
@@ -169,7 +169,7 @@ class LocalStore : public ShardStore {
     remove();
     return error;
   }
-  // A shard has its name only when it is whole; it may have been moved already.
+  // A shard has its name only when it is whole; it may already be in the set's folder.
   base::Result<std::optional<ShardSum>> kept(const std::string& name) override {
     for (const std::string& folder : {hidden_, moving_ ? options_.folder : hidden_}) {
       const std::string path = base::join_path(folder, name);
@@ -218,7 +218,7 @@ base::Status check_options(std::int64_t count, const ShardOptions& options) {
 
 constexpr char kMoving[] = "\nmoving";  // the end of a store's small file
 
-// What a run finds, and where it begins.
+// The state that a run finds, and where it begins.
 struct Begun {
   SetStart start;
   bool moving = false;           // all shards are written, and an earlier run had begun to move them
@@ -296,7 +296,7 @@ base::Result<ShardReport> write_shards(std::int64_t count,
 base::Result<ShardReport> write_set(std::int64_t count,
                                     const std::function<base::Result<NewSample>(std::int64_t)>& produce,
                                     const ShardOptions& options, ShardStore& store) {
-  // One that cannot be read is found before the work.
+  // An unreadable sizes.json is found before the work.
   SLUICE_TRY(ShardSizes sizes, sizes_of_other_sets(options));
   SLUICE_TRY(const Begun begun, begin(options, store));
   SetWriter writer(count, produce, options, begun.start, begun.goes_on, store);

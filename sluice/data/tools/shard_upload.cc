@@ -10,7 +10,7 @@
 namespace sluice::data {
 namespace {
 
-// Objects under FOLDER/.PREFIX.partial/; shards are on this machine only until they are uploaded.
+// A store of objects under FOLDER/.PREFIX.partial/; shards are on this machine only until they are uploaded.
 class BucketStore : public ShardStore {
  public:
   static base::Result<BucketStore> create(const ShardOptions& options) {
@@ -51,7 +51,7 @@ class BucketStore : public ShardStore {
     return Error(error.code(), base::str(error.what(), "; the uploaded shards are in ", place(),
                                          ": the same command continues after them"));
   }
-  // Its index file came before it.
+  // Finds a kept shard. Its index file was uploaded before it.
   base::Result<std::optional<ShardSum>> kept(const std::string& name) override {
     auto sum = sum_of(in_hidden(name));
     if (sum && !*sum && moving_) sum = sum_of(in_set(name));

@@ -13,8 +13,8 @@ struct SheetTile {
   std::string caption;
 };
 
-// Tiles row by row, `columns` in each, on white. Each image is made to fit into side × side pixels with its
-// ratio kept; under it stand as many characters of the caption as fit (its end: keys differ there).
+// Puts tiles row by row, `columns` in each, on white. Each image is scaled to fit into side × side pixels
+// with its ratio kept. Below it is the end of its caption that fits, because keys differ in their ends.
 // Characters other than ASCII's are shown as '?'.
 Pixels contact_sheet(const std::vector<SheetTile>& tiles, std::int64_t columns, std::int64_t side);
 

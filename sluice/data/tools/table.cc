@@ -62,7 +62,7 @@ base::Result<ListedFile> parse_object(std::string_view line, const std::string& 
   return file;
 }
 
-// The cells of a line; nothing when a quote is not closed.
+// Returns the cells of a line; nothing if a quote is not closed.
 std::optional<std::vector<std::string>> split_cells(std::string_view line) {
   std::vector<std::string> cells(1);
   bool quoted = false;
@@ -90,14 +90,14 @@ std::optional<std::size_t> column(const std::vector<std::string>& cells,
   return std::nullopt;
 }
 
-// CSV, line by line.
+// The columns of a CSV file, which is parsed line by line.
 struct CsvColumns {
   std::size_t file = 0, label = kLast;
   bool first = true;
   static constexpr std::size_t kLast = static_cast<std::size_t>(-1);
 };
 
-// Nothing for a header.
+// Parses the cells of a line; returns nothing for a header.
 base::Result<std::optional<ListedFile>> parse_cells(std::string_view line, const std::string& name,
                                                     std::size_t number, CsvColumns& columns) {
   const auto cells = split_cells(line);

@@ -37,7 +37,7 @@ base::Result<Changes> changes_in(const UpdateOptions& options) {
   for (auto entry = fs::recursive_directory_iterator(options.folder, failed);
        !failed && entry != fs::recursive_directory_iterator(); entry.increment(failed)) {
     const std::string file = entry->path().filename().string();
-    if (file[0] == '.') {  // of a version control, a notebook or a Mac
+    if (file[0] == '.') {  // files of a version control, a notebook or a Mac
       if (entry->is_directory()) entry.disable_recursion_pending();
       hidden.push_back(entry->path().string());
       continue;
@@ -80,7 +80,7 @@ bool has_dots(const Changes& changes) {
   });
 }
 
-// The shards that hold one of the keys.
+// Returns the shards that hold one of the keys.
 base::Result<std::vector<std::string>> shards_with(const Changes& changes,
                                                    const std::vector<std::string>& urls) {
   std::vector<std::string> shards;
@@ -119,7 +119,7 @@ class Rewriting {
  public:
   Rewriting(const Changes& changes, UpdateReport& report) : changes_(changes), report_(report) {}
 
-  // The shard with other members, at `path`.
+  // Writes the shard with its changed members to `path`.
   base::Status write(const std::string& url, const std::string& path) {
     SLUICE_TRY(auto source, open_source(url));
     TarReader reader(std::move(source));
@@ -147,7 +147,7 @@ class Rewriting {
   }
 
  private:
-  // What the sample before it did not have comes at its end.
+  // Begins a sample, after adding the members that the sample before it did not have.
   base::Status begin_sample(std::string key, TarWriter& writer) {
     for (const auto& [extension, file] : left_) {
       SLUICE_TRY(const std::string payload, base::read_file(file.path));
@@ -166,11 +166,11 @@ class Rewriting {
 
   const Changes& changes_;
   UpdateReport& report_;
-  std::optional<std::string> key_;  // of the sample that is written
-  NewMembers left_;                 // of it
+  std::optional<std::string> key_;  // of the sample that is being written
+  NewMembers left_;                 // files of this sample that are still to be added
 };
 
-// What a reader of the old index would take for the new shard goes away before it.
+// Replaces a shard. Its old index is removed first, because readers would take it for the new shard's.
 base::Status replace_shard(const std::string& url, Rewriting& rewriting) {
   if (!is_remote(url)) {
     const std::string index = index_path(url);
@@ -188,11 +188,11 @@ base::Status replace_shard(const std::string& url, Rewriting& rewriting) {
   return {};
 }
 
-// sizes.json of each folder that has one, with what `change` makes of the entries of these shards.
+// Changes the entries of these shards, by `change`, in the sizes.json of each folder that has the file.
 template <typename Change>
 base::Status change_sizes(const std::vector<std::string>& shards, const Change& change) {
   std::map<std::string, ShardSizes> folders;
-  std::map<std::string, std::string> any;  // a shard of each
+  std::map<std::string, std::string> any;  // one shard of each folder
   for (const std::string& url : shards) {
     const std::string folder = base::parent_path(url);
     if (!any.emplace(folder, url).second) continue;
@@ -218,7 +218,7 @@ base::Result<UpdateReport> update_samples(const UpdateOptions& options) {
     if (!is_remote(url)) remove_leftovers(base::parent_path(url));
   UpdateReport report;
   SLUICE_TRY(report.shards, shards_with(changes, options.urls));
-  // Until the end nothing says what bytes these shards have.
+  // Until the end, no checksum is recorded for these shards.
   SLUICE_OK(change_sizes(report.shards, [](const std::string&, ShardRecord& record) { record.sum.reset(); }));
   std::map<std::string, ShardSum> sums;
   std::int64_t done = 0;
