@@ -22,14 +22,14 @@ class AurocDefinition : public Definition {
   }
   std::string name() const override { return std::string("auroc") + suffix(options_.average); }
 
-  // Of each class at each threshold: samples of the class whose score reaches it, and all that do. Then the
-  // samples of each class, and all.
+  // The counts of each class at each threshold: samples of the class whose score reaches it, and all samples
+  // whose score does. Then the samples of each class, and all samples.
   Sums zeros() const override {
     const int64_t classes = options_.classes, thresholds = options_.thresholds;
     return {zero_counts({classes, thresholds}), zero_counts({classes, thresholds}), zero_counts({classes}),
             zero_counts({1})};
   }
-  // From the host: on the device a program of its own might round them in another way.
+  // The thresholds come from the host: a program on the device might round them in another way.
   std::vector<torch::Tensor> constants() const override {
     return {torch::linspace(0, 1, options_.thresholds, torch::kFloat)};
   }
@@ -43,7 +43,7 @@ class AurocDefinition : public Definition {
     const torch::Tensor is_class =
         options_.classes == 1 ? target.eq(1) : target.eq(at::arange(options_.classes, target.options()));
     const torch::Tensor mask = batch.mask.unsqueeze(1), is_labelled = is_class.logical_and(mask);
-    // [N, C, T], of which a compiled program keeps nothing.
+    // The tensor [N, C, T] exists only inside a compiled program.
     const torch::Tensor reaches = scores.unsqueeze(2).ge(constants[0]);
     add_rows(sums[0], reaches.logical_and(is_labelled.unsqueeze(2)));
     add_rows(sums[1], reaches.logical_and(mask.unsqueeze(2)));
@@ -72,7 +72,7 @@ class AurocDefinition : public Definition {
   }
 
  private:
-  // The number of true rows.
+  // Adds the number of true rows.
   static void add_rows(const torch::Tensor& counts, const torch::Tensor& is_counted) {
     counts.add_(is_counted.sum({0}, false, torch::kInt).to(torch::kLong));
   }

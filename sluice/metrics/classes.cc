@@ -36,7 +36,7 @@ class TopKDefinition : public Definition {
   }
 
  private:
-  // Fewer than k scores come before the label's. NaN comes first, as in topk and argmax.
+  // Whether fewer than k scores come before the label's. NaN comes first, as in topk and argmax.
   torch::Tensor is_among_highest(const torch::Tensor& output, const torch::Tensor& target) const {
     const torch::Tensor place = target.unsqueeze(1), own = output.gather(1, place);
     const torch::Tensor is_nan = output.isnan(), own_is_nan = own.isnan();
@@ -49,7 +49,7 @@ class TopKDefinition : public Definition {
   int64_t k_;
 };
 
-// What the counts of one class, or of all together, give.
+// Computes a score from the counts of one class, or of all together.
 using Score = double (*)(double beta, double right, double answered, double labelled);
 
 double precision(double, double right, double answered, double) { return share(right, answered); }
@@ -59,7 +59,7 @@ double f_beta(double beta, double right, double answered, double labelled) {
   return share((1 + square) * right, square * labelled + answered);
 }
 
-// Precision, recall and F, of three counts a class.
+// Precision, recall and F, from three counts a class.
 class ScoreDefinition : public Definition {
  public:
   ScoreDefinition(const char* type, std::string base, Score score, double beta, const ClassOptions& options)

@@ -12,7 +12,7 @@
 namespace sluice::metrics {
 namespace collection_detail {
 
-// What is recorded for a metric has neither a gradient nor autocast's types.
+// The scope in which metrics are recorded, without gradients and without autocast's types.
 struct Plain {
   torch::NoGradGuard no_grad;
   c10::impl::ExcludeDispatchKeyGuard no_autocast{c10::autocast_dispatch_keyset};
@@ -26,8 +26,8 @@ std::string nearest_of(const std::string& name, const std::vector<Named>& known)
                    nearest.empty() ? "" : base::str("; did you mean \"", nearest, "\"?"));
 }
 
-// One host tensor on all replicas. Uploaded, not recorded as a constant: so the first batch runs the program
-// of all others.
+// Returns a host tensor on all replicas. It is uploaded, not recorded as a constant, so that the first batch
+// runs the same program as all others.
 torch::Tensor on_device(Session& session, const torch::Tensor& host) {
   return session.upload(std::vector<torch::Tensor>(static_cast<size_t>(session.local_replicas()), host));
 }
@@ -69,7 +69,7 @@ struct Collection::State {
     Sums sums;
     std::vector<torch::Tensor> constants;
   };
-  // Of all replicas of this process: whole numbers as int64, others as f64.
+  // Returns the totals of this process's replicas: whole numbers as int64, others as f64.
   Sums local_totals() {
     session.sync("metrics");
     std::vector<sessions::Pending> coming;
@@ -86,7 +86,8 @@ struct Collection::State {
     }
     return totals;
   }
-  // Of all processes. They add up what each has, as bytes: neither a program nor rounding comes in between.
+  // Returns the totals of all processes. They exchange their totals as bytes, so that neither a program nor
+  // rounding changes them.
   Sums totals() {
     Sums own = local_totals();
     if (session.processes() == 1) return own;
@@ -161,7 +162,7 @@ Values Collection::compute() {
   for (const auto& entry : state_->entries) {
     Sums totals;
     for (size_t i = 0; i < entry.sums.size(); ++i, ++next)
-      // What is no count comes with what rounding has left out of it; a device may not have f64.
+      // A sum that is not a count comes with its rounding error; a device may not have f64.
       totals.push_back(next->scalar_type() == torch::kLong ? *next : next->sum());
     entry.metric.definition().compute(entry.metric.name(), totals, values);
   }
@@ -172,7 +173,7 @@ void Collection::reset() {
   const collection_detail::Plain plain;
   for (const auto& [metric, sums, constants] : state_->entries) {
     const Sums zeros = metric.definition().zeros();
-    // In place: a captured function goes on with the same tensors.
+    // In place: a captured function continues to use the same tensors.
     for (size_t i = 0; i < sums.size(); ++i)
       sums[i].copy_(collection_detail::on_device(state_->session, zeros[i]));
   }

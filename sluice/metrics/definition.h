@@ -1,4 +1,4 @@
-// What a metric is made of.
+// The definition of a metric: its sums, their updates and its values.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,31 +11,30 @@
 namespace sluice::metrics {
 
 // Sums on the device, or their totals over all replicas on the host. On the device: int64 counts of any
-// shape, and f32 [2], a sum and what its rounding has left out. On the host: the counts, and f64 [] for the
-// others.
+// shape, and f32 [2] for other sums, a sum and its rounding error. On the host: counts, and f64 [].
 using Sums = std::vector<torch::Tensor>;
 
 struct Input {
   const torch::Tensor &output, &target, &mask;  // as Collection::update takes them
 };
 
-// Without state, so that collections share it. Threads: any.
+// A definition has no state, so collections share it. Threads: any.
 class Definition {
  public:
   virtual ~Definition() = default;
   virtual std::string name() const = 0;
-  // What one replica starts with, on the host.
+  // Returns the sums with which a replica starts, on the host.
   virtual Sums zeros() const = 0;
-  // Tensors that update() needs besides, on the host.
+  // Returns more tensors that update() needs, on the host.
   virtual std::vector<torch::Tensor> constants() const { return {}; }
   // Adds a batch in place. `name` is for messages.
   virtual void update(const std::string& name, const Sums& sums, const std::vector<torch::Tensor>& constants,
                       const Input& input) const = 0;
-  // Appends its values, each called `name` or something that begins with it.
+  // Appends the metric's values. The name of each value is `name`, alone or with a suffix.
   virtual void compute(const std::string& name, const Sums& totals, Values& values) const = 0;
 };
 
-// Of a Mean, which no update() changes.
+// The definition of a Mean, which no update() changes.
 class MeanDefinition : public Definition {
  public:
   explicit MeanDefinition(std::string name) : name_(std::move(name)) {}

@@ -21,7 +21,7 @@ void check_defined(const std::string& name, const Input& input) {
         base::str("the metric '", name, "' expected an output and a target; found an undefined tensor"));
 }
 
-// One bool for each element of the target.
+// Returns one bool for each element of the target.
 torch::Tensor flat_mask(const std::string& name, const torch::Tensor& mask, const torch::Tensor& target) {
   if (!mask.defined()) return at::ones({target.numel()}, target.options().dtype(torch::kBool));
   const at::IntArrayRef sizes = target.sizes();
@@ -43,7 +43,7 @@ std::string expected_shapes(int64_t classes) {
   return base::str("scores of [..., ", count, "] in floating point and class numbers of [...] in int64");
 }
 
-// Scores of [N, C, d…] as cross_entropy takes them.
+// Whether the scores are [N, C, d…], as cross_entropy takes them.
 bool has_classes_second(const at::IntArrayRef output, const at::IntArrayRef target) {
   return output.size() > 2 && output.size() == target.size() + 1 && output[0] == target[0] &&
          output.slice(2) == target.slice(1);

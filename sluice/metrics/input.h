@@ -1,4 +1,4 @@
-// The batches of all metrics in the one form in which they are counted.
+// The form in which all metrics count a batch.
 #pragma once
 
 #include <torch/torch.h>
@@ -16,14 +16,15 @@ struct Labelled {
   torch::Tensor target;  // int64 [N]; 0 where the mask is false
   torch::Tensor mask;    // bool [N]
 };
-// `classes`: that the output must have; 0: any number. Throws kInvalidArgument.
+// Brings a batch into this form. `classes`: the classes that the output must have; 0: any number. Throws
+// kInvalidArgument.
 Labelled labelled(const std::string& name, int64_t classes, const Input& input);
-// The labels, after the device has looked whether each is below `classes`.
+// Returns the labels, after a check on the device that each is below `classes`.
 torch::Tensor checked(const torch::Tensor& target, int64_t classes);
-// The answers, int64 [N]: for one score 0 or 1.
+// Returns the answers, int64 [N]; with one score they are 0 or 1.
 torch::Tensor answers(const Labelled& labelled, bool probabilities);
 
-// N numbers beside what they should be.
+// N numbers and their targets.
 struct Measured {
   torch::Tensor output, target;  // f32 [N]
   torch::Tensor mask;            // bool [N]

@@ -1,4 +1,4 @@
-// Metrics that are means: errors, perplexity, and what a program gives itself.
+// Metrics that are means: errors, perplexity, and means of the program's own values.
 #include <cmath>
 #include <limits>
 
@@ -67,7 +67,7 @@ class PerplexityDefinition : public Definition {
 
 }  // namespace means_detail
 
-// The sum, and the weight in two parts: what came as integers, and what did not.
+// The sum, and the weight in two parts: integers, and other weights.
 Sums MeanDefinition::zeros() const { return {zero_sum(), zero_counts({1}), zero_sum()}; }
 
 void MeanDefinition::add(const std::string& name, const Sums& sums, const torch::Tensor& value,

@@ -8,9 +8,9 @@
 //   metrics::Values values = sums.compute();
 //   session.print("top5 ", values["top5"], ", f1 ", values["f1"]);
 //
-// Counts are integers and exact; what is no count is added up in f32 with its rounding errors kept, so that a
-// sum over many batches is as exact as one batch's. The definitions are those of torchmetrics, for one label
-// a sample. Threads: that of the session. Errors are sluice::Error.
+// Counts are integers and exact; other sums are added up in f32 with their rounding errors kept, so that a
+// sum over many batches is as exact as over one batch. The definitions are torchmetrics's, for one label a
+// sample. Threads: the session's thread. Errors are sluice::Error.
 #pragma once
 
 #include <torch/torch.h>
@@ -31,12 +31,12 @@ namespace sluice::metrics {
 
 class Definition;
 
-// What is measured: a description without sums. Each has a name, which stands with its type below; `_micro`,
-// `_weighted` or `_classes` is behind it where the average is not kMacro.
+// A description of what is measured, without sums. Each has a name, given at the end of its type's comment
+// below; `_micro`, `_weighted` or `_classes` is appended if the average is not kMacro.
 class Metric {
  public:
   explicit Metric(std::shared_ptr<const Definition> definition);
-  // The same under another name.
+  // Returns the same metric under another name.
   Metric named(std::string name) const;
   const std::string& name() const { return name_; }
   const Definition& definition() const { return *definition_; }
@@ -48,50 +48,48 @@ class Metric {
 
 // How the numbers of the classes become one.
 enum class Average {
-  kMicro,     // of all samples together
-  kMacro,     // the mean over the classes that labels or answers have; of AUROC over all
+  kMicro,     // over all samples together
+  kMacro,     // the mean over the classes that labels or answers have; for AUROC over all classes
   kWeighted,  // the mean by the number of each class's samples
-  kClasses    // not at all: name/0, name/1, …
+  kClasses    // no average: name/0, name/1, …
 };
 
 struct ClassOptions {
   // 2 and more: an output has a score for each class, and its answer is the class with the highest one (of
-  // equal ones the first). 1: a question of yes (label 1) or no (0) with one score; the numbers are those of
-  // yes.
+  // equal ones the first). 1: a question of yes (label 1) or no (0) with one score; the numbers are for yes.
   int64_t classes = 0;
   Average average = Average::kMacro;
-  bool probabilities = false;  // scores are logits, or with this probabilities
+  bool probabilities = false;  // scores are probabilities instead of logits
 };
 
 struct AurocOptions {
   int64_t classes = 0;                // as in ClassOptions
-  Average average = Average::kMacro;  // kMicro is none here
+  Average average = Average::kMacro;  // kMicro is not supported
   bool probabilities = false;
   int64_t thresholds = 200;  // from 0 to 1 at equal distances, 2 at least
 };
 
-// The share of the samples whose label is among the k highest scores; of equal scores the first are taken.
-// `top5`
+// The share of the samples whose label is among the k highest scores; of equal scores the first count. `top5`
 struct TopK : Metric {
   explicit TopK(int64_t k);
 };
-// Right answers among all answers of the class, among all labels of the class; 0 where there are none.
-// `precision`, `recall`
+// Right answers as a share of all answers of the class, and of all labels of the class; 0 if there are no
+// such answers or labels. `precision`, `recall`
 struct Precision : Metric {
   explicit Precision(const ClassOptions& options);
 };
 struct Recall : Metric {
   explicit Recall(const ClassOptions& options);
 };
-// The harmonic mean of both, in which recall counts beta times as much as precision. `f1`, `f0.5`
+// The harmonic mean of both, in which recall has beta times the weight of precision. `f1`, `f0.5`
 struct FBeta : Metric {
   FBeta(double beta, const ClassOptions& options);
 };
 struct F1 : FBeta {
   explicit F1(const ClassOptions& options) : FBeta(1, options) {}
 };
-// The area under the curve of true over false positives, by trapezoids between the thresholds; of each class
-// against all others. Logits become probabilities by softmax, or sigmoid when there is one score. `auroc`
+// The area under the curve of true over false positives, by trapezoids between the thresholds, for each class
+// against all others. Logits become probabilities by softmax, or by sigmoid if there is one score. `auroc`
 struct Auroc : Metric {
   explicit Auroc(const AurocOptions& options);
 };
@@ -106,11 +104,11 @@ struct MeanSquaredError : Metric {
 struct MeanAbsoluteError : Metric {
   MeanAbsoluteError();
 };
-// exp of the mean cross-entropy of logits. Labels of `ignore_index` do not count. `perplexity`
+// exp of the mean cross-entropy of logits. Labels equal to `ignore_index` do not count. `perplexity`
 struct Perplexity : Metric {
   explicit Perplexity(std::optional<int64_t> ignore_index = std::nullopt);
 };
-// The mean of what Collection::add is given.
+// The mean of the values given to Collection::add().
 struct Mean : Metric {
   explicit Mean(const std::string& name);
 };
@@ -118,7 +116,7 @@ struct Mean : Metric {
 struct Value {
   std::string name;
   double number = 0;  // shares are from 0 to 1
-  int64_t count = 0;  // of the samples (elements, labels; for Mean the weight) that it is of
+  int64_t count = 0;  // samples (elements, labels; for Mean their weight) that it covers
 };
 
 struct Values {
@@ -134,29 +132,29 @@ struct Values {
 // like any other operation, belongs to the program of the step around it, and waits for nothing.
 class Collection {
  public:
-  // Throws kInvalidArgument when two metrics have one name.
+  // Throws kInvalidArgument if two metrics have one name.
   Collection(const Session& session, std::vector<Metric> metrics);
   Collection(Collection&&) noexcept;
   Collection& operator=(Collection&&) noexcept;
   ~Collection();
 
-  // A batch of each replica. For metrics of classes `output` is [..., classes] of a floating-point type and
-  // `target` int64 [...]; with one score `output` is [...] or [..., 1]. For errors both have one shape and
-  // floating-point types. `mask`: bool, true for what counts, of the target's shape or of its first
-  // dimensions ([N] for rows); undefined: everything counts. What it leaves out may hold anything. Shapes
-  // that do not fit throw kInvalidArgument; a label that is no class is found on the device and thrown by a
-  // later call of the session.
+  // Adds a batch of each replica. For metrics of classes `output` is [..., classes] of a floating-point type
+  // and `target` int64 [...]; with one score `output` is [...] or [..., 1]. For errors both have one shape
+  // and floating-point types. `mask`: bool, true for elements that count, of the target's shape or of its
+  // first dimensions ([N] for rows); undefined: everything counts. Elements left out may hold anything.
+  // Shapes that do not fit throw kInvalidArgument; a label that is not a class is found on the device and
+  // thrown by a later call of the session.
   void update(const torch::Tensor& output, const torch::Tensor& target, const torch::Tensor& mask = {});
-  // For a Mean: values of a floating-point type of any shape, each with its weight: of its shape or one that
-  // expands to it; bool or integers (a mask, how many samples a value stands for), or floating-point;
-  // undefined: 1 each. What has the weight 0 may hold anything. Throws kNotFound for a name that is no
-  // Mean's.
+  // Adds to a Mean: values of a floating-point type of any shape, each with its weight. `weight` has the
+  // shape of `value` or one that expands to it, of bool or integers (a mask, the number of samples of a
+  // value) or a floating-point type; undefined: 1 each. Values with the weight 0 may be anything. Throws
+  // kNotFound for a name that belongs to no Mean.
   void add(const std::string& name, const torch::Tensor& value, const torch::Tensor& weight = {});
 
-  // The values of everything so far, over all replicas of all processes, which make the same call. Ends the
-  // graph and waits. A share of nothing is 0, a mean of nothing NaN.
+  // Returns the values of all batches so far, over all replicas of all processes, which make the same call.
+  // Ends the graph and waits. A share of nothing is 0, a mean of nothing NaN.
   Values compute();
-  // Starts again from nothing.
+  // Starts again from zero.
   void reset();
 
  private:

@@ -18,7 +18,7 @@ constexpr const char* kForms =
     "it), "
     "confusion or perplexity";
 
-// The number behind a letter or two: 5 of "top5".
+// Returns the number after the prefix: 5 of "top5".
 template <typename Number>
 std::optional<Number> number_behind(const std::string& name, const std::string& prefix) {
   if (!base::starts_with(name, prefix)) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<Metric> one(const std::string& name, int64_t classes) {
   return averaged(name, classes, Average::kMacro);
 }
 
-// The nearest of the names that have no number of their own.
+// Returns the nearest of the names that have no number of their own.
 std::string advice(const std::string& name) {
   std::vector<std::string> known = {"top1", "top5", "confusion", "perplexity"};
   for (const char* base : {"precision", "recall", "f1", "auroc"})
