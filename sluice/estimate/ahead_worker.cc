@@ -49,13 +49,13 @@ pjrt::AheadProgram program_of(const Json& json) {
   return program;
 }
 
-// A GPU's compiler refuses no program for its memory: whether it fits is seen from what it needs.
+// Whether a program does not fit: a GPU's compiler refuses no program for its memory, so this compares them.
 bool exceeds(const pjrt::AheadProgram& program, const TpuSlice& slice, int64_t memory_limit) {
   return slice.plugin == "cuda" && program.total_memory > memory_limit;
 }
 
-// A GPU's compiler times its candidates on the GPU; without one it must take the first, and Triton's products
-// have no first.
+// Returns flags for the compiler. A GPU's compiler times its candidates on the GPU; without one it must take
+// the first, and Triton's products have no first.
 pjrt::XlaFlags flags_of(const TpuSlice& slice) {
   if (slice.plugin == "cuda")
     return {{"xla_gpu_autotune_level", "0"}, {"xla_gpu_enable_triton_gemm", "False"}};
@@ -93,7 +93,7 @@ base::Result<Json> compile_request(const Json& request) {
 }
 
 // libtpu asks a metadata server that is not there, locks a file in /tmp, warns, and ends the process for
-// flags that it does not know: these settings spare us all of it (the topology of the call is what counts).
+// flags that it does not know. These settings prevent all of it (only the topology of the call matters).
 base::EnvironmentChanges worker_environment() {
   return {{"TPU_SKIP_MDS_QUERY", "1"},           {"ALLOW_MULTIPLE_LIBTPU_LOAD", "1"},
           {"TPU_WORKER_HOSTNAMES", "localhost"}, {"TPU_ACCELERATOR_TYPE", "v3-8"},
@@ -181,7 +181,7 @@ int run_ahead_worker(const std::string& request_path, const std::string& report_
     std::fprintf(stderr, "%s\n", status.error().what());
     return 2;
   }
-  // libtpu's threads are not worth waiting for.
+  // Exit without waiting for libtpu's threads.
   std::fflush(nullptr);
   std::_Exit(0);
 }

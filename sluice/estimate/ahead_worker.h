@@ -21,21 +21,21 @@ struct AheadRequest {
 
 struct AheadReport {
   bool fits = false;
-  pjrt::AheadProgram program;                    // when it fits
-  std::optional<pjrt::MemoryShortage> shortage;  // when it does not and the compiler said by how much
+  pjrt::AheadProgram program;                    // if it fits
+  std::optional<pjrt::MemoryShortage> shortage;  // if it does not and the compiler reported the difference
   int64_t memory_limit = 0;                      // bytes that a program may use on each device; 0: not known
   std::string device_kind;                       // "TPU v3", "NVIDIA H100 80GB HBM3"
   std::string plugin_path;
 };
 
-// Runs `worker` (a command line; two paths are put behind it) and waits for its report. Errors: what the
-// compiler refuses (its own text, with line and column of the program), kNotFound when the slice's plugin is
-// not installed, kInternal when it ended the process, with its last words, kDeadlineExceeded.
+// Runs `worker` (a command line; two paths are appended) and waits for its report. Errors: the compiler's
+// refusal (its own text, with line and column of the program), kNotFound if the slice's plugin is not
+// installed, kInternal with the last words of a process that the compiler ended, kDeadlineExceeded.
 base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& worker,
                                             const AheadRequest& request);
 
 // The worker's side: reads the request, compiles with the slice's plugin, writes the report. Returns the exit
-// status. The process must have come from compile_in_worker, which sets the environment that libtpu needs.
+// status. compile_in_worker must have started the process: it sets the environment that libtpu needs.
 int run_ahead_worker(const std::string& request_path, const std::string& report_path);
 
 // How to install libtpu, for messages.

@@ -8,14 +8,14 @@
 namespace sluice::estimate {
 namespace {
 
-// What XLA's compiler asks of a GPU: NVIDIA's data sheets, the CUDA programming guide's table of compute
-// capabilities, and what the driver says of one.
+// The figures of a GPU that XLA's compiler needs: from NVIDIA's data sheets, the CUDA programming guide's
+// table of compute capabilities, and the driver.
 struct GpuModel {
   TpuGeneration generation;
   const char* kind;  // the driver's name
   int major;         // of the compute capability
   const char* features;
-  int multiprocessors, fpus;                                        // and f32 units of each
+  int multiprocessors, fpus;                                        // and the f32 units of each
   int64_t shared_memory, shared_memory_of_block, l2_cache, memory;  // bytes
   double clock_ghz;
 };
@@ -35,7 +35,7 @@ const std::vector<GpuModel>& gpu_models() {
   return all;
 }
 
-// XLA's message GpuTargetConfigProto as text. CUDA and cuDNN are those of the packages of PyTorch 2.11.
+// Returns XLA's message GpuTargetConfigProto as text. CUDA and cuDNN: the versions of PyTorch 2.11.
 std::string target_config(const GpuModel& gpu) {
   const std::string memory =
       base::str("memory_bandwidth: ", static_cast<int64_t>(gpu.generation.memory_gb_per_second * 1e9),
@@ -79,7 +79,7 @@ const GpuModel* find_model(const std::string& name) {
   return nullptr;
 }
 
-// "H100-8" to {"h100", "8"}.
+// Splits "H100-8" into {"h100", "8"}.
 std::pair<std::string, std::string> parts_of(const std::string& name) {
   std::string text(base::trim(name));
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });

@@ -1,4 +1,4 @@
-// GPUs that XLA's CUDA plugin compiles for without one: "h100", "h100-8".
+// GPUs that XLA's CUDA plugin compiles for without having one: "h100", "h100-8".
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace sluice::estimate {
 
-// So many GPUs of one host. A name without a number is one GPU. kInvalidArgument names those that are known.
+// Returns the GPUs of one host. A name without a number is one GPU. kInvalidArgument names the known ones.
 base::Result<TpuSlice> find_gpu_slice(const std::string& name);
-// "h100-1", "h100-2", …
+// Returns "h100-1", "h100-2", …
 std::vector<std::string> gpu_slice_names();
 
-// A slice of TPUs or of GPUs. kInvalidArgument as of find_tpu_slice.
+// Returns a slice of TPUs or of GPUs. kInvalidArgument as in find_tpu_slice().
 base::Result<TpuSlice> find_slice(const std::string& name);
 
 }  // namespace sluice::estimate

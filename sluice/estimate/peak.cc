@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kTera = 1e12;
 
-// The names of TPUs in PJRT, which are not those of Cloud TPU.
+// PJRT's names of TPUs, which differ from Cloud TPU's.
 struct TpuKind {
   std::string_view kind, generation;
 };
@@ -22,9 +22,9 @@ constexpr std::array kTpuKinds = {
     TpuKind{"TPU7x", "tpu7x"},
 };
 
-// NVIDIA's data sheets, TFLOP/s of dense products: FP64 (tensor cores where they have it), TF32 (else FP32),
-// BF16 and FP16, FP8. A name is the beginning of PJRT's, up to a space, a hyphen or its end; the first that
-// fits counts.
+// NVIDIA's data sheets, TFLOP/s of dense products: FP64 (on tensor cores if they have it), TF32 (else FP32),
+// BF16 and FP16, FP8. A name is the beginning of PJRT's name, up to a space, a hyphen or the end; the first
+// that fits counts.
 struct GpuKind {
   std::string_view name;
   double f64, f32, f16, f8;

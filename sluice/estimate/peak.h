@@ -1,4 +1,4 @@
-// What a device can do at most, and which part of it a computation uses.
+// The peak speed of a device, and the time of a computation at the peak.
 #pragma once
 
 #include <optional>
@@ -16,19 +16,19 @@ struct Peak {
   double f64 = 0, f32 = 0, f16 = 0, f8 = 0;
   std::string source = {};  // "TPU v5e, published"; "measured on 2 threads"
 
-  // Of a part of the device: so many share it.
+  // Returns the peak of a part of the device that `count` parts share.
   Peak shared_by(int count) const;
-  // "197 TFLOP/s bf16 (TPU v5e, published)": of f32 where bf16 is not known.
+  // Returns "197 TFLOP/s bf16 (TPU v5e, published)"; f32 if bf16 is not known.
   std::string text() const;
 };
 
-// Of one PJRT device of a chip. TPUs multiply f32 as bf16 by default.
+// Returns the peak of one PJRT device of a chip. TPUs multiply f32 as bf16 by default.
 Peak peak_of(const TpuGeneration& generation);
-// By the name that PJRT gives a TPU or GPU ("TPU v5 lite", "NVIDIA H100 80GB HBM3"), from what their makers
-// publish, without sparsity; f32 counts as TF32 where a GPU has it. Nothing for other names.
+// Returns the peak by PJRT's name of a TPU or GPU ("TPU v5 lite", "NVIDIA H100 80GB HBM3"), from the makers'
+// published figures, without sparsity; f32 counts as TF32 if a GPU has it. Nothing for other names.
 std::optional<Peak> published_peak(std::string_view device_kind);
 
-// How long it takes at the peak. Nothing where a peak that it needs is not known, or not all FLOPs are.
+// Returns the time at the peak; nothing if a peak that it needs is not known, or not all FLOPs are.
 std::optional<double> seconds_at_peak(const stablehlo::Flops& flops, const Peak& peak);
 
 }  // namespace sluice::estimate

@@ -97,7 +97,7 @@ EpochCost epoch_cost(const TpuSlice& slice, const Prices& prices, double step_se
 
 namespace {
 
-// What is known while the largest batch is looked for, in multiples.
+// The state of the search for the largest batch, in multiples.
 class BatchSearch {
  public:
   BatchSearch(int64_t multiple, int64_t limit) : multiple_(multiple), beyond_(limit / multiple + 1) {}
@@ -109,11 +109,11 @@ class BatchSearch {
     tried_beyond_ = tried_beyond_ || !fit.fits;
     if (fit.needed > 0 && fit.available > 0) known_.push_back({static_cast<double>(count), fit});
   }
-  // The next to try: strictly between what fits and what does not.
+  // Returns the next count to try: strictly between one that fits and one that does not.
   int64_t next() {
     ++tries_;
     int64_t wanted = predicted();
-    // A prediction that keeps missing must not crawl; without an upper end, double.
+    // Every third try bisects, in case predictions keep missing; without an upper end it doubles.
     if (wanted == 0 || tries_ % 3 == 0) wanted = tried_beyond_ ? (fits_ + beyond_) / 2 : 2 * fits_;
     return std::clamp(wanted, fits_ + 1, beyond_ - 1);
   }
@@ -123,7 +123,7 @@ class BatchSearch {
     double count;
     BatchFit fit;
   };
-  // Where a line through the last two points (or through one, and nothing for no batch) meets the limit.
+  // Returns where a line through the last two points (or through one and the origin) meets the limit.
   int64_t predicted() const {
     if (known_.empty()) return 0;
     const Known& last = known_.back();

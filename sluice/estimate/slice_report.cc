@@ -45,7 +45,7 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
     return result;
   }
   result.report = std::move(*report);
-  // Programs that Sluice did not print have no list of values; the compiler's answer stands without it.
+  // Programs that Sluice did not print have no list of values; the compiler's answer then stands without it.
   if (!result.report.fits) {
     if (auto estimate = stablehlo::estimate_memory(step.text, options.largest))
       result.estimate = std::move(*estimate);
@@ -86,7 +86,7 @@ std::string collectives_text(const SliceResult& result) {
   return parts.empty() ? "none" : base::join(parts, "; ");
 }
 
-// A GPU's compiler tells no costs of a program that is on no GPU.
+// A GPU's compiler reports no costs of a program without a GPU.
 std::string cost_text(double amount, const char* unit) {
   return amount > 0 ? base::unit_text(amount, unit) : "not told";
 }
@@ -109,7 +109,7 @@ std::string max_batch_text(const SliceResult& result) {
   return *result.max_batch == 0 ? "none" : std::to_string(*result.max_batch);
 }
 
-// What fills the memory where a program does not fit.
+// Prints what fills the memory if a program does not fit.
 void print_details(const std::vector<SliceResult>& results) {
   for (const SliceResult& result : results) {
     if (!result.estimate) {
@@ -240,7 +240,7 @@ nlohmann::json compiled_json(const SliceResult& result) {
 
 namespace {
 
-// What the bounds are for: the batch asked for, or the largest that fits instead.
+// The subject of the bounds: the requested batch, or the largest that fits instead.
 struct Bounded {
   int64_t batch, steps;
   StepBound step;

@@ -9,7 +9,7 @@
 namespace sluice::estimate {
 namespace {
 
-// first, 2 × first, … up to last, with those that are not offered left out.
+// Returns first, 2 × first, … up to last, without the sizes that are not offered.
 std::vector<int> doubling(int first, int last, std::vector<int> without = {}) {
   std::vector<int> sizes;
   for (int size = first; size <= last; size *= 2) {
@@ -18,7 +18,7 @@ std::vector<int> doubling(int first, int last, std::vector<int> without = {}) {
   return sizes;
 }
 
-// Chips along each dimension: as near to a square or a cube as powers of two come, the shorter sides first.
+// Returns the chips along each dimension: powers of two, as near to a square or cube as possible, ascending.
 std::vector<int> bounds_of(int chips, int dimensions) {
   const int k = std::bit_width(static_cast<unsigned>(chips)) - 1;
   if (dimensions == 2) return {1 << (k / 2), 1 << ((k + 1) / 2)};
@@ -37,7 +37,7 @@ TpuSlice make_slice(const TpuGeneration& generation, int size) {
   slice.hosts = one_host ? 1 : slice.chips / 4;
   slice.bounds = bounds_of(slice.chips, generation.dimensions);
   slice.topology = base::str(generation.name, ":", base::join(slice.bounds, "x"));
-  // Without it libtpu shows the two cores of a v4 chip as two devices, which no slice of today is run as.
+  // Without this libtpu shows the two cores of a v4 chip as two devices, but no slice of today runs them so.
   if (generation.name == "v4") slice.options["chip_config_name"] = std::string("megacore");
   if (one_host && slice.chips == 8) slice.options["chips_per_host_bounds"] = std::vector<int64_t>{2, 4, 1};
   return slice;

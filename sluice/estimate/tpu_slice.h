@@ -1,4 +1,4 @@
-// TPU slices by the names that people write ("v3-32", "v5litepod-16"), and what is published of their chips.
+// TPU slices by their usual names ("v3-32", "v5litepod-16"), and the published figures of their chips.
 #pragma once
 
 #include <string>
@@ -12,19 +12,19 @@ namespace sluice::estimate {
 // One generation of TPUs. Figures are for one chip, from Google's pages on each generation.
 struct TpuGeneration {
   std::string name;      // "v3", "v5e"; also libtpu's name for it
-  std::string prefix;    // of a slice's name: "v3", "v5litepod"
+  std::string prefix;    // the prefix of a slice's name: "v3", "v5litepod"
   bool counts_cores;     // the number in a slice's name counts cores, two a chip; else chips
-  int dimensions;        // of its torus: 2 or 3
+  int dimensions;        // dimensions of its torus: 2 or 3
   int devices_per_chip;  // PJRT devices, each with its share of the chip's memory and speed
   double memory_gib;
   double bf16_tflops;           // peak
   double memory_gb_per_second;  // peak
   double on_demand, spot;       // US dollars a chip-hour; 0: no list price
-  std::vector<int> sizes;       // the numbers that names have, ascending
-  std::string runtime;          // the software version of Cloud TPU nodes; "": only Compute Engine has them
+  std::vector<int> sizes;       // the numbers in its slices' names, ascending
+  std::string runtime;  // the software version of Cloud TPU nodes; "": only Compute Engine has these chips
 };
 
-// When and where the prices above were read.
+// The date and place of the prices above.
 inline constexpr const char* kPriceDate = "2026, us-central1 list";
 
 const std::vector<TpuGeneration>& tpu_generations();
@@ -35,15 +35,15 @@ struct TpuSlice {
   const TpuGeneration* generation = nullptr;
   std::vector<int> bounds;  // chips along each dimension
   int chips = 0, devices = 0, hosts = 0;
-  std::string plugin = "tpu";  // whose compiler knows them
-  std::string topology;        // its name for them: "v3:4x4"
-  pjrt::Options options;       // and the options of that topology
+  std::string plugin = "tpu";  // whose compiler knows its devices
+  std::string topology;        // the plugin's name for the slice: "v3:4x4"
+  pjrt::Options options;       // the plugin's options for this topology
 };
 
-// The slice of that name in any case; v5e-N is v5litepod-N. kInvalidArgument names the nearest and the known
-// ones.
+// Returns the slice of that name in any case; v5e-N is v5litepod-N. kInvalidArgument names the nearest and
+// the known ones.
 base::Result<TpuSlice> find_tpu_slice(const std::string& name);
-// All names, generation by generation.
+// Returns all names, generation by generation.
 std::vector<std::string> tpu_slice_names();
 
 }  // namespace sluice::estimate

@@ -1,4 +1,4 @@
-// The worker of compile_in_worker alone, without the rest of the program.
+// A program that contains only the worker of compile_in_worker().
 #include <cstdio>
 
 #include "sluice/estimate/ahead_worker.h"
