@@ -9,9 +9,9 @@
 namespace sluice::collectives {
 namespace {
 
-// What a thread takes at a time: small enough that the parts of a few replicas stay in a core's cache.
+// The bytes that a thread takes at a time: so few that the parts of a few replicas stay in a core's cache.
 constexpr size_t kTaskBytes = 64 << 10;
-// What is exchanged at a time, for each replica, when groups of replicas span processes.
+// The bytes that are exchanged at a time, for each replica, if groups of replicas span processes.
 constexpr size_t kPieceBytes = 4 << 20;
 
 std::string program_text(int64_t program) {
@@ -26,7 +26,7 @@ std::string place_text(int64_t kind, int64_t site, int64_t program, int64_t oper
                    program_text(program), " (", operands, " operands, ", bytes, " bytes)");
 }
 
-// What the processes compare before they work together.
+// The facts that the processes compare before they work together.
 struct Header {
   int64_t kind, reduction, program, site, operands, bytes, replicas, sequence;
   bool operator==(const Header&) const = default;
@@ -246,7 +246,8 @@ void Collective::sum_locally(const Task& task) const {
   const pjrt::CallBuffer& like = first().operands[task.buffer];
   for (size_t r = 0; r < replicas_.size(); ++r) {
     const std::vector<size_t> group = members(r);
-    if (*std::min_element(group.begin(), group.end()) != r) continue;  // done with its first member
+    // The group was done with its first member.
+    if (*std::min_element(group.begin(), group.end()) != r) continue;
     std::vector<const void*> inputs;
     std::vector<void*> outputs;
     for (size_t member : group) {
@@ -349,7 +350,7 @@ base::Status Collective::gather_across_processes() const {
   return {};
 }
 
-// All operands of all replicas come here, piece by piece; groups that span processes are rare.
+// Gathers all operands of all replicas here, piece by piece; groups that span processes are rare.
 base::Status Collective::reduce_in_groups() const {
   const std::vector<int64_t>& groups = first().groups;
   const auto group_size = static_cast<size_t>(first().group_size);
@@ -367,7 +368,7 @@ base::Status Collective::reduce_in_groups() const {
       SLUICE_OK(world_.transport->all_gather(all.data(), local * bytes));
       for (size_t place = 0; place < groups.size(); ++place) {
         const size_t replica = static_cast<size_t>(groups[place]) - global_replica(0);
-        if (replica >= local) continue;  // another process's (the subtraction wraps around)
+        if (replica >= local) continue;  // it belongs to another process (the subtraction wraps around)
         std::vector<const void*> inputs;
         for (size_t k = place - place % group_size, end = k + group_size; k < end; ++k) {
           inputs.push_back(&all[static_cast<size_t>(groups[k]) * bytes]);

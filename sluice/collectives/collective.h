@@ -1,5 +1,5 @@
-// One collective operation among the replicas of this process and, through a transport, of others. Internal
-// to this room.
+// One collective operation among the replicas of this process and, through a transport, of other processes.
+// Internal to this room.
 #pragma once
 
 #include <atomic>
@@ -15,18 +15,18 @@
 
 namespace sluice::collectives {
 
-// What one replica's call asks for.
+// The request of one replica's call.
 struct Contribution {
   enum class Kind : int64_t { kAllReduce, kAllGather };
   Kind kind = Kind::kAllReduce;
   Reduction reduction = Reduction::kSum;
   int64_t program = 0, site = 0;
-  std::vector<int64_t> groups;  // rows of group_size global replica numbers; empty: all in one group
+  std::vector<int64_t> groups;  // rows of group_size global replica numbers; empty: one group of all
   int64_t group_size = 0;
   std::vector<pjrt::CallBuffer> operands, results;
 
   static base::Result<Contribution> read(const pjrt::CustomCall& call, Kind kind);
-  // "sluice_all_reduce at site 3 of program 00000000000000ab (2 operands, 64 bytes)"
+  // Returns "sluice_all_reduce at site 3 of program 00000000000000ab (2 operands, 64 bytes)".
   std::string place() const;
   size_t bytes() const;  // of all operands
 };
@@ -34,19 +34,19 @@ struct Contribution {
 // This process among all.
 struct CollectiveWorld {
   int process_index = 0, processes = 1;
-  std::shared_ptr<Transport> transport;  // null when there is one process
+  std::shared_ptr<Transport> transport;  // null if there is only one process
 };
 
 class Collective {
  public:
-  // The contributions of all local replicas, in their order; they live until every replica has left run().
-  // `sequence` is the number of collectives of this process before this one.
+  // `replicas`: the contributions of all local replicas, in their order; they live until every replica has
+  // left run(). `sequence`: the number of collectives of this process before this one.
   Collective(std::vector<const Contribution*> replicas, CollectiveWorld world, int64_t sequence);
 
-  // Whether the contributions fit together and to the world.
+  // Checks that the contributions fit together and to the world.
   base::Status check() const;
-  // Called once by each local replica's thread; returns when the work is done, the same for all. Not before
-  // check() was good.
+  // Does the work; each local replica's thread calls it once, after check() succeeded. Returns when the work
+  // is done, the same status for all.
   base::Status run(size_t replica);
 
  private:
@@ -61,14 +61,14 @@ class Collective {
 
   const Contribution& first() const { return *replicas_[0]; }
   size_t global_replica(size_t local) const;
-  // The local replicas whose operands replica `local`'s result is made of, when they are all local.
+  // Returns the local replicas whose operands replica `local`'s result is made of, if they are all local.
   std::vector<size_t> members(size_t local) const;
   base::Status check_shapes(size_t replica) const;
   base::Status check_groups() const;
   bool groups_span_processes() const;
   static void plan(Phase& phase, const std::vector<pjrt::CallBuffer>& buffers);
 
-  // Does tasks until none is left.
+  // Does tasks until there are no more.
   void work(Phase& phase, Body body) noexcept;
   void sum_locally(const Task& task) const;      // operands → the results of all members of a group
   void sum_to_first(const Task& task) const;     // operands → replica 0's results
@@ -77,7 +77,7 @@ class Collective {
   void copy_from_first(const Task& task) const;  // replica 0's results → the other replicas'
   void gather_to(const Task& task, size_t results) const;
 
-  // What replica 0's thread does for all. Nothing is thrown.
+  // The work that replica 0's thread does for all. Nothing is thrown.
   base::Status compare_headers() const noexcept;
   base::Status talk() const noexcept;
   base::Status reduce_across_processes() const;

@@ -128,8 +128,8 @@ base::Status HostCollectives::join(int device, const Contribution& mine) {
 base::Status HostCollectives::wait_for_others(std::unique_lock<std::mutex>& lock, const Meeting& meeting,
                                               const Contribution& mine) {
   using std::chrono::milliseconds;
-  // Waits are counted in slices that count as no more than they were meant to last, so that a machine that
-  // was stopped for an hour does not look like a replica that did not come.
+  // A slice of waiting counts at most its intended length, so that a machine that was stopped for an hour
+  // does not look like a replica that did not come.
   constexpr milliseconds kSlice{500};
   milliseconds waited{0};
   bool warned = false;

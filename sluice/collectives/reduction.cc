@@ -13,11 +13,11 @@
 namespace sluice::collectives {
 namespace {
 
-// Elements that are combined at once; what they are combined in stays in the L1 cache. Loops of
-// this fixed length are compiled to vector instructions.
+// Elements that are combined at once, so that the intermediate results stay in the L1 cache. Loops of this
+// fixed length are compiled to vector instructions.
 constexpr size_t kBlock = 1024;
 
-// Element types whose arithmetic is that of another type.
+// Element types that compute in another type.
 struct BFloat16 {
   uint16_t bits;
 };
@@ -25,7 +25,7 @@ struct Predicate {
   uint8_t byte;
 };
 #if defined(__aarch64__)
-using Float16 = __fp16;  // g++ 12 has _Float16 on x86 alone
+using Float16 = __fp16;  // g++ 12 has _Float16 only on x86
 #else
 using Float16 = _Float16;
 #endif
