@@ -14,10 +14,10 @@ torch::Tensor without_below(const torch::Tensor& logits, const torch::Tensor& le
   return logits.masked_fill(logits.lt(least), kNever);
 }
 
-// The least of those that together have the probability, [batch, 1] of values that are in ascending order.
+// Returns the least of the values that together have the probability: [batch, 1] from ascending values.
 torch::Tensor least_of(const torch::Tensor& ascending, double probability) {
   const torch::Tensor dropped = ascending.softmax(-1).cumsum(-1).le(1 - probability);
-  // The likeliest stays, however small the probability is.
+  // The likeliest always stays, however small `probability` is.
   const torch::Tensor likeliest = ascending.slice(-1, ascending.size(-1) - 1);
   return torch::minimum(ascending.masked_fill(dropped, -kNever).amin(-1, true), likeliest);
 }
@@ -58,7 +58,7 @@ torch::Tensor limited_logits(torch::Tensor logits, const SamplingOptions& option
 }
 
 torch::Tensor draw_tokens(const torch::Tensor& logits, std::optional<at::Generator> generator) {
-  // The largest of the logits plus Gumbel's noise, -log of exponential noise, which may be 0.
+  // Takes the largest of the logits plus Gumbel's noise, -log of exponential noise, which may be 0.
   const torch::Tensor noise = torch::empty_like(logits).exponential_(1, std::move(generator));
   return (logits - noise.clamp_min(1e-20).log()).argmax(-1);
 }

@@ -12,7 +12,7 @@
 namespace sluice {
 namespace generate_detail {
 
-// Room for new tokens is rounded up too: runs of similar lengths then share a program.
+// The room for new tokens is rounded up too: runs of similar lengths then share a program.
 constexpr int64_t kRoom = 64;
 
 int64_t rounded(int64_t count, int64_t multiple) { return (count + multiple - 1) / multiple * multiple; }
@@ -65,7 +65,8 @@ class Generation {
   }
 
  private:
-  // The prompts end where the new tokens begin; in front they are filled up. The last token's states.
+  // Reads the prompts and returns the last token's states. All prompts end where the new tokens begin, and
+  // are filled up in front.
   torch::Tensor read_prompts() {
     size_t longest = 0;
     for (const auto& prompt : prompts_) longest = std::max(longest, prompt.size());
@@ -88,7 +89,8 @@ class Generation {
     return model_.states({ids.to(device_), mask.to(device_)}, *cache_).select(1, length - 1);
   }
 
-  // The next tokens, int64 [batch], of states [batch, width]. A sequence that has ended goes on with its end.
+  // Returns the next tokens, int64 [batch], for states [batch, width]. An ended sequence repeats its end
+  // token.
   torch::Tensor choose(const torch::Tensor& states) {
     const torch::Tensor logits = limited_logits(model_.logits(states), options_.sampling, seen_);
     torch::Tensor tokens = options_.sampling.greedy ? logits.argmax(-1) : draw_tokens(logits, generator_);
@@ -101,7 +103,7 @@ class Generation {
     return tokens;
   }
 
-  // Whether any sequence goes on.
+  // Takes the tokens and returns whether any sequence continues.
   bool take(const Coming& coming) {
     const torch::Tensor tokens = coming.take();
     bool goes_on = false;

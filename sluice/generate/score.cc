@@ -10,13 +10,13 @@
 namespace sluice {
 namespace score_detail {
 
-// Logits that are there at a time: 64 MiB of f32.
+// The logits in memory at a time: 64 MiB of f32.
 constexpr int64_t kLogits = int64_t{1} << 24;
 
-// Of the batch that a passage of `read` tokens is read in.
+// Returns the length of the batch in which a passage of `read` tokens is read.
 int64_t length_of_batch(const models::LanguageOptions& options, int64_t read) {
   const int64_t length = std::min(generation_length(read), options.positions);
-  // A longer sequence has other frequencies, whether or not the end of it is filled up.
+  // A longer sequence has other frequencies, even if its end is only filled up.
   const int64_t limit = options.rope.original_positions;
   return options.type == "llama" && options.rope.type == "longrope" && read <= limit ? std::min(length, limit)
                                                                                      : length;

@@ -8,7 +8,7 @@ namespace sluice {
 using Ids = std::vector<uint32_t>;
 inline constexpr const char* kDecoders[] = {"gpt2-tiny", "llama-tiny"};
 
-// Fresh weights are so small that every text would look alike.
+// Returns a model with large weights: with fresh ones every text would look alike.
 inline models::LanguageModelPtr lively_model(const char* preset) {
   torch::manual_seed(3);
   models::LanguageOptions options = models::language_preset(preset);
