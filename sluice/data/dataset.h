@@ -147,7 +147,7 @@ class WebDataset : public Dataset {
   WebDataset& normalize_on_host(const std::vector<float>& mean, const std::vector<float>& deviation);
   // Mixes each image of a batch with the one in the row before it: mixup with a share drawn from Beta(alpha,
   // alpha), CutMix with a part of that area. With both, each row gets one of them. Batch says how to combine
-  // the labels. The draws depend on seed, epoch and sample; the neighbour depends on the batch, and so on
+  // the labels. The draws depend on seed, epoch and sample; the neighbour depends on the batch, so on
   // `parts`.
   WebDataset& mixup(double alpha);
   WebDataset& cutmix(double alpha);
@@ -158,7 +158,7 @@ class WebDataset : public Dataset {
   // Replaces batch(): batches of samples of similar length, each in one of a few shapes, such as 32 samples
   // of up to 256 tokens or 16 of up to 512. A sample goes into the shortest shape that holds it. When every
   // replica has a full batch of a shape, these are the next global batch, so that all replicas have the same
-  // shape at every step. Array fields with as many rows as the sample is long are padded to the shape's
+  // shape at every step. Array fields whose number of rows is the sample's length are padded to the shape's
   // length, after map(). batch.lengths has the length of each sample.
   // - `member`: the member whose length counts, as "npy" or "tokens.npy;npy"; options.length measures it.
   //   Lengths are found out once, as filters are.

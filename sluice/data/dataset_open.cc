@@ -44,7 +44,7 @@ const char* name_of(Remainder remainder) {
   return "";
 }
 
-// Describes the epoch and everything that the order depends on, in words of the form name=value.
+// Describes the epoch and everything that the order depends on, as name=value pairs.
 std::string describe(const PartOptions& part, const ShardFacts* facts) {
   std::string text = base::str("sluice-stream=1 epoch=", part.epoch, " seed=", part.seed,
                                " global-batch=", part.global_rows(), " remainder=", name_of(part.remainder));

@@ -43,8 +43,8 @@ class SampleMemory {
 base::Status claim_memory(std::uint64_t bytes, const char* what);
 
 // The share of memory_limits().readers that one reader holds: samples in a shuffle buffer or on their way to
-// a batch, the window of an unpacker. The destructor gives it back. Threads: one at a time for each object,
-// which may be any.
+// a batch, the window of an unpacker. The destructor gives it back. Threads: any; one at a time
+// for each object.
 class ReaderMemory {
  public:
   ReaderMemory() = default;

@@ -54,12 +54,11 @@ class Mix : public Dataset {
 
   // The number of samples of an epoch, with kShare. Default: the number that the sources have together.
   Mix& epoch_samples(std::int64_t samples);
-  // Sets other shares from a global batch on, counted over all epochs. Call it in ascending order of the
-  // batches.
+  // Sets other shares from a global batch on, counted over all epochs. Calls come in ascending order.
   Mix& from(std::int64_t batch, std::vector<double> shares);
   // Makes shares refer to the samples' sizes, such as tokens: a source's share of the samples is its share ÷
-  // the mean size of its samples. The mean is taken over its first `samples` samples, decoded once, without
-  // augmentation.
+  // the mean size of its samples. The mean of its first `samples` samples counts, decoded once, not
+  // augmented.
   Mix& by_size(std::function<double(const Sample&)> size, std::int64_t samples = 1000);
 
   std::unique_ptr<Stream> open(const OpenOptions& options) const override;

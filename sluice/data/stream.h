@@ -19,7 +19,8 @@ namespace sluice::data {
 class Stream {
  public:
   virtual ~Stream() = default;
-  // Returns the next batch, or nothing at the end of the epoch. Throws an error again on later calls.
+  // Returns the next batch, or nothing at the end of the epoch. Throws the stream's error, also on later
+  // calls.
   virtual std::optional<Batch> next() = 0;
   // Returns the position after the last next() as a line of text, for WebDataset::resume(): epoch, number of
   // batches, and everything that the order depends on. It is small, complete, and equal on all parts.

@@ -19,7 +19,7 @@ struct Statistics {
   std::int64_t bad = 0;         // samples that on_error() left out
   std::int64_t cut = 0;         // samples that bucket_by_length() cut
   int decoders = 0;             // threads
-  bool remote = false;          // some shards, in a mixture those of any source, are remote
+  bool remote = false;          // at least one shard, in a mixture of any source, is remote
   bool cached = false;          // the remote shards of every source are kept in a local cache
   bool indexed = true;          // the position of each sample in its shard is known
   double seconds = 0;           // since the stream was opened

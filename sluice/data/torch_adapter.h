@@ -8,8 +8,8 @@
 namespace sluice::data {
 
 // Returns a CPU tensor over the array's own memory, which lives as long as either of them; nothing is copied,
-// and a write to one is seen in the other. The memory is 64-byte aligned. An empty array gives an undefined
-// tensor.
+// and a write to one is seen in the other. The memory is 64-byte aligned. An undefined array gives an
+// undefined tensor.
 at::Tensor to_tensor(const Array& array);
 
 c10::ScalarType scalar_type(ElementType type);

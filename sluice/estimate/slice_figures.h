@@ -61,7 +61,7 @@ struct BatchFit {
 base::Result<int64_t> largest_batch(const std::function<base::Result<BatchFit>(int64_t)>& try_batch,
                                     int64_t start, int64_t multiple, int64_t limit);
 
-// Format "12.3 GiB" and "1.20 ms".
+// Return texts such as "12.3 GiB" and "1.20 ms".
 std::string in_gib(double bytes);
 std::string in_time(double seconds);
 

@@ -18,7 +18,8 @@ std::vector<int> doubling(int first, int last, std::vector<int> without = {}) {
   return sizes;
 }
 
-// Returns the chips along each dimension: powers of two, as near to a square or cube as possible, ascending.
+// Returns the chips along each dimension: powers of two, as near to a square or cube as possible, the shorter
+// sides first (but 4 chips in three dimensions are 2×2×1).
 std::vector<int> bounds_of(int chips, int dimensions) {
   const int k = std::bit_width(static_cast<unsigned>(chips)) - 1;
   if (dimensions == 2) return {1 << (k / 2), 1 << ((k + 1) / 2)};

@@ -43,7 +43,7 @@ class AurocDefinition : public Definition {
     const torch::Tensor is_class =
         options_.classes == 1 ? target.eq(1) : target.eq(at::arange(options_.classes, target.options()));
     const torch::Tensor mask = batch.mask.unsqueeze(1), is_labelled = is_class.logical_and(mask);
-    // The tensor [N, C, T] exists only inside a compiled program.
+    // The tensor is [N, C, T]; a compiled program never stores it.
     const torch::Tensor reaches = scores.unsqueeze(2).ge(constants[0]);
     add_rows(sums[0], reaches.logical_and(is_labelled.unsqueeze(2)));
     add_rows(sums[1], reaches.logical_and(mask.unsqueeze(2)));

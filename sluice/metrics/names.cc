@@ -45,7 +45,7 @@ std::optional<Metric> one(const std::string& name, int64_t classes) {
   return averaged(name, classes, Average::kMacro);
 }
 
-// Returns the nearest of the names that have no number of their own.
+// Suggests the nearest of the usual names.
 std::string advice(const std::string& name) {
   std::vector<std::string> known = {"top1", "top5", "confusion", "perplexity"};
   for (const char* base : {"precision", "recall", "f1", "auroc"})

@@ -37,7 +37,7 @@ struct PackReport {
   // Classes whose images are all in folders below the class's own, and these folders: perhaps the input is
   // one level too high ("train" and "test" are not classes).
   std::vector<std::pair<std::string, std::vector<std::string>>> nested;
-  // With ClassFolder::kDeepest: folders below the input whose names, such as "train" and "test", stand for
+  // With ClassFolder::kDeepest: folders below the input whose names, such as "train" and "test", mean
   // parts of a set that should stay separate, if there are two or more.
   std::vector<std::string> joined_parts;
   std::int64_t left_out = 0;  // not images by their extension, or links to nothing or to a folder above
