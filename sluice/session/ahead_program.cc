@@ -25,7 +25,7 @@ namespace ahead_detail {
                                       "--",       std::filesystem::read_symlink("/proc/self/exe").string()};
   const std::string line = base::value_or_throw(base::read_file("/proc/self/cmdline"));
   std::vector<std::string> own = base::split(line, '\0');
-  if (!own.empty()) own.pop_back();  // what follows the last terminator
+  if (!own.empty()) own.pop_back();  // the empty text after the last terminator
   if (!own.empty()) command.insert(command.end(), own.begin() + 1, own.end());
   std::vector<char*> pointers;
   for (std::string& argument : command) pointers.push_back(argument.data());
@@ -49,7 +49,7 @@ void record_for(const std::string& order, const DeviceOptions& device) {
   init(device);
   static auto* ahead = new device::Ahead(replicas);  // until the process ends
   ahead->on_cut([path = order.substr(colon + 1)](std::string_view what) {
-    // The first step makes the optimizer's state; the second is the one that training repeats.
+    // The first step creates the optimizer's state; the second is the one that training repeats.
     if ((what != "step" && what != "sync") || ahead->count(what) < 2) return;
     base::value_or_throw(base::write_file_atomically(path, ahead->text(what)));
     std::fflush(nullptr);

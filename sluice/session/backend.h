@@ -1,6 +1,6 @@
-// The one place where training calls the device room. Two kinds of device: "xla" (recorded programs on all
-// local replicas) and "cpu" (LibTorch's own CPU, eager, one replica); everything above this file is written
-// for both.
+// The only place where training calls the device room. There are two kinds of device: "xla" (recorded
+// programs on all local replicas) and "cpu" (LibTorch's own CPU, eager, one replica); everything above this
+// file is written for both.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -31,9 +31,9 @@ class Pending {
  public:
   Pending() = default;
   bool ready() const;
-  // Waits. One CPU tensor for each local replica.
+  // Waits. Returns one CPU tensor for each local replica.
   std::vector<at::Tensor> get() const;
-  // The values are known to be equal on all replicas. Ask after get().
+  // Whether the values are known to be equal on all replicas. Call it after get().
   bool global() const { return host_.defined() || fetch_.global(); }
 
  private:
@@ -46,7 +46,7 @@ class Pending {
 struct DeviceTimes {
   double busy = 0;            // with a program on the devices, from its launch to its end
   double compiling = 0;       // lowering, compiling, or loading what was compiled before
-  double compiling_idle = 0;  // of these, with no program on the devices
+  double compiling_idle = 0;  // part of `compiling` with no program on the devices
 };
 
 // Threads: upload() and Pending from any thread, the rest from the one that records. Throws sluice::Error.
@@ -64,30 +64,30 @@ class Backend {
   at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) const;
   // Later writes to the tensor do not change what arrives.
   Pending fetch(const at::Tensor& tensor) const;
-  // Ends the graph here, if something was recorded since its last end.
+  // Ends the graph here, if something was recorded since the last cut.
   void cut(const char* what) const;
   void wait() const;
   void keep_equal(const std::vector<at::Tensor>& parameters) const;
   void name(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const;
-  // Names for messages about memory alone.
+  // Gives the tensors names that only messages about memory use.
   void label(const std::vector<std::pair<std::string, at::Tensor>>& tensors) const;
-  // The optimizer's step, also inside a captured function.
+  // Makes the optimizer's step, also inside a captured function.
   void step(torch::optim::Optimizer& optimizer) const;
-  // Programs compiled so far.
+  // The number of programs compiled so far.
   int64_t compiles() const;
   // Null on the device "cpu".
   std::shared_ptr<const pjrt::Plugin> plugin() const;
   // All 0 on the device "cpu", which has no programs.
   DeviceTimes times() const;
-  // What all programs launched so far computed, on one replica. Nothing on the device "cpu".
+  // Returns what all programs launched so far have computed on one replica; empty on the device "cpu".
   std::optional<stablehlo::Flops> flops() const;
-  // Gives what all programs that are launched behind this call compute and hold, by layer. Nothing on the
-  // device "cpu".
+  // Returns a function that gives what all programs launched after this call compute and hold, by layer; it
+  // gives nothing on the device "cpu".
   std::function<std::optional<stablehlo::Work>()> watch_work() const;
-  // Calls once, with the moment on monotonic_seconds(), when all that has been launched is over; from any
-  // thread.
+  // Calls `call` once, with the time on monotonic_seconds(), when all that has been launched has ended; from
+  // any thread.
   void at_end(std::function<void(double)> call) const;
-  // Of the local device that has most in use. Nothing where the plugin does not say.
+  // The statistics of the local device with the most memory in use; empty if the plugin does not report them.
   std::optional<pjrt::MemoryStats> memory() const;
 
  private:

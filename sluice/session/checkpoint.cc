@@ -31,7 +31,7 @@ NamedTensors values(const std::vector<std::pair<std::string, Pending>>& pending)
   return result;
 }
 
-// In words: the name most like this one among those of `tensors` that `others` have not; "" when none is.
+// A text with the name of `tensors`, but not of `others`, that is nearest to `name`; "" if none is near.
 std::string nearest_name(const std::string& name, const NamedTensors& tensors, const NamedTensors& others) {
   std::set<std::string> known;
   for (const auto& [other, tensor] : tensors) known.insert(other);
@@ -72,7 +72,7 @@ std::string to_json(const Progress& progress) {
   return base::with_json_texts(json).dump(2) + "\n";
 }
 
-// A whole number of at least 0: what is negative or a fraction would lead somewhere in the middle of nothing.
+// Returns a whole number of at least 0: a negative number or a fraction would be no place in the run.
 int64_t count_at(const nlohmann::json& json, const char* name) {
   const nlohmann::json& value = json.at(name);
   if (!value.is_number_unsigned() || value.get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()})
@@ -112,7 +112,7 @@ base::Result<Progress> from_json(const std::string& text, const std::string& pat
     progress.config = text_of(json.at("config"));
     if (json.contains("input")) progress.input = text_of(json["input"]);
     if (json.contains("skipped")) progress.skipped = count_at(json, "skipped");
-    if (const auto due = json.find("due"); due != json.end())  // the first checkpoints had none
+    if (const auto due = json.find("due"); due != json.end())  // the first checkpoints had no such entry
       progress.due = {.test = due->at("test").get<bool>(),
                       .within_epoch = due->at("within_epoch").get<bool>(),
                       .stop = text_of(due->at("stop"))};
@@ -130,7 +130,7 @@ std::string beside(const std::string& folder, const char* what) {
   return (path.parent_path() / ("." + path.filename().string() + what)).string();
 }
 
-// What a run that was killed while writing left behind.
+// Removes the temporary folders that runs left when they were killed while writing.
 void remove_leftovers(const std::string& folder) {
   const std::string start = std::filesystem::path(beside(folder, ".writing-")).filename().string();
   std::error_code ignored;
@@ -141,8 +141,8 @@ void remove_leftovers(const std::string& folder) {
   }
 }
 
-// Puts `fresh` in the place of `folder`. One system call where the file system can exchange two names; else
-// the old checkpoint is moved aside first, where find_checkpoint() looks for it.
+// Puts `fresh` in the place of `folder`: with one system call if the file system can exchange two names;
+// otherwise it moves the old checkpoint aside first, where find_checkpoint() looks for it.
 base::Status replace(const std::string& fresh, const std::string& folder) {
   std::error_code ignored;
   if (!base::path_exists(folder)) {
@@ -151,7 +151,7 @@ base::Status replace(const std::string& fresh, const std::string& folder) {
   }
   if (renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
     SLUICE_OK(base::sync_directory(base::parent_path(folder)));
-    std::filesystem::remove_all(fresh, ignored);  // now the old one
+    std::filesystem::remove_all(fresh, ignored);  // the old checkpoint, since the exchange
     return {};
   }
   const std::string old = beside(folder, ".old");

@@ -16,7 +16,7 @@ namespace deliveries_detail {
 
 bool is_mean(at::ScalarType dtype) { return at::isFloatingType(dtype); }
 
-// Exact enough for the mean of many.
+// The sum in a type that is exact enough for the mean of many values.
 at::Tensor sum_of(const std::vector<at::Tensor>& parts) {
   const bool mean = is_mean(parts[0].scalar_type());
   return at::stack(parts).to(mean ? at::kDouble : at::kLong).sum(0).contiguous();
@@ -45,8 +45,8 @@ void Deliveries::deliver(bool wait) {
       due.function(results(due));
     }
   } catch (const std::exception& error) {
-    deliveries_.clear();  // what comes after an error says nothing new
-    // The other processes are elsewhere: they would wait for this one, or end without a cause.
+    deliveries_.clear();  // further deliveries would only repeat the error
+    // The other processes are not at this call: they would wait for this one, or end without a known cause.
     if (!wait && processes_ != nullptr) processes_->fail(error.what());
     throw;
   }

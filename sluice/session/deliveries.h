@@ -14,26 +14,26 @@
 
 namespace sluice::sessions {
 
-// Values that differ between the replicas are put together over all processes: their mean for floating-point
-// types, their sum for others (counts). A process whose values are there never waits for the others' unless
-// it is asked to: they may be behind it, and what they do next may need it. Threads: one.
+// Sends values of the device to the host. Values that differ between the replicas are combined over all
+// processes: the mean for floating-point types, the sum for others (counts). A process never waits for the
+// others' values unless it is asked to: they may lag, and may need what it does next. Threads: one.
 class Deliveries {
  public:
   using Function = std::function<void(std::vector<at::Tensor>)>;
 
-  // `processes` is null when there is one.
+  // `processes` is null if there is only one.
   Deliveries(std::shared_ptr<const Backend> backend, std::shared_ptr<replica::Processes> processes);
 
-  // The processes add the same, in the same order; `alone`: the values of this process's replicas, of which
-  // the others need not know.
+  // All processes add the same values, in the same order; `alone`: the values of this process's replicas
+  // only, without the other processes.
   void add(const std::vector<at::Tensor>& values, Function function, bool alone = false);
-  // Calls what is due, in order; with `wait` everything, which all processes do at the same place. After an
-  // error nothing is left; without `wait` it ends the run for all processes.
+  // Calls the functions that are due, in order; with `wait` all of them, which all processes do at the same
+  // place. An error discards the rest; without `wait` it also ends the run for all processes.
   void deliver(bool wait);
 
  private:
   struct Value {
-    at::Tensor tensor;  // equal everywhere, or the sum over this process's replicas, then over all
+    at::Tensor tensor;  // equal everywhere, or the sum over this process's replicas, then over all processes
     at::ScalarType dtype;
     bool equal;
   };
@@ -41,10 +41,10 @@ class Deliveries {
     std::vector<Pending> pending;
     Function function;
     bool alone = false;
-    std::vector<Value> values;  // once they are there
+    std::vector<Value> values;  // filled when they have arrived
     std::optional<replica::Processes::Offer> offer;
   };
-  // Whether the values are there, and those of the other processes.
+  // Whether the values, and those that other processes must send, have arrived.
   bool complete(Delivery& delivery, bool wait);
   bool take_values(Delivery& delivery, bool wait);
   void offer_values(Delivery& delivery);

@@ -1,4 +1,4 @@
-// Weights from one kind of file to another.
+// The conversion of weights from one kind of file to another.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ struct ExportReport {
   int64_t bytes = 0;  // of the tensors
 };
 
-// `from`: what read_weights takes (weights.h). `to`: .pt, .pth or .bin for Python's
-// torch.load(weights_only=True), anything else for safetensors; also objects. Throws sluice::Error.
+// Converts `from`, which read_weights accepts (weights.h), to `to`: .pt, .pth or .bin for Python's
+// torch.load(weights_only=True), any other name for safetensors; `to` may be an object in a bucket. Throws
+// sluice::Error.
 ExportReport export_weights(const std::string& from, const std::string& to);
 
 }  // namespace sluice::sessions

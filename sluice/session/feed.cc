@@ -20,7 +20,7 @@ std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool 
   std::vector<at::Tensor> columns;
   for (const auto& column : batch.columns)
     if (column.array.defined()) columns.push_back(data::to_tensor(column.array));
-  // The batch's own weight is count × parts ÷ global_count; the replicas are parts of this part.
+  // The batch's own weight is count × parts ÷ global_count; each replica gets its part of this weight.
   const double scale = batch.count > 0 ? batch.weight / static_cast<double>(batch.count) : 0;
   std::vector<HostBatch> result;
   auto key = batch.keys.begin();
@@ -45,7 +45,7 @@ std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool 
 DatasetSource dataset_source(const data::Dataset& dataset, int replicas, int part, int parts,
                              const FeedOptions& options) {
   const bool padded = dataset.remainder() == data::Remainder::kPad;
-  // A rest that is no multiple of the replicas cannot be split.
+  // A last batch that is not a multiple of the replicas cannot be split.
   const bool whole_batches = replicas > 1;
   const data::OpenOptions open{options.epoch, part, parts, replicas, options.skip, whole_batches};
   std::shared_ptr<data::Stream> stream =
@@ -64,7 +64,7 @@ DatasetSource dataset_source(const data::Dataset& dataset, int replicas, int par
 
 namespace feed_detail {
 
-// One column of all replicas, on the device; undefined when the source has none.
+// Returns one column of all replicas, on the device; undefined if the source has none.
 template <typename Column>
 at::Tensor upload(const sessions::Backend& backend, const std::vector<sessions::HostBatch>& group,
                   const Column& column) {
@@ -90,7 +90,7 @@ Batch to_device(const sessions::Backend& backend, const std::vector<sessions::Ho
   for (size_t i = 0; i < group[0].columns.size(); ++i)
     result.columns.push_back(
         upload(backend, group, [i](const sessions::HostBatch& b) { return b.columns.at(i); }));
-  // The image and the label are columns: the same memory goes to the device once.
+  // The image and the label are also columns: the same memory is uploaded only once.
   auto pick = [&](auto member) {
     for (size_t i = 0; i < group[0].columns.size(); ++i) {
       const at::Tensor& wanted = group[0].*member;
@@ -113,7 +113,7 @@ Batch to_device(const sessions::Backend& backend, const std::vector<sessions::Ho
   return result;
 }
 
-// On each replica, padding included; 0 for what is no batch of sequences of numbers.
+// The tokens on each replica, padding included; 0 if the batch is not one of sequences of numbers.
 int64_t tokens_of(const Batch& batch) {
   const at::Tensor& first = batch.image;
   const bool is_sequences = first.defined() && first.dim() == 2 &&
@@ -236,7 +236,7 @@ Feed::Iterator Feed::begin() {
 }
 
 Feed::Iterator& Feed::Iterator::operator++() {
-  current_.reset();  // the old batch's memory is free before the next one is made
+  current_.reset();  // frees the old batch's memory before the next batch is made
   current_ = feed_->next();
   return *this;
 }

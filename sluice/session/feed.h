@@ -1,4 +1,4 @@
-// Feed: the batches of an epoch, on the device, made ahead of the step that needs them.
+// Feed: the batches of an epoch on the device, prepared before the step that needs them.
 #pragma once
 
 #include <torch/torch.h>
@@ -26,30 +26,30 @@ struct Batch {
   torch::Tensor image;   // the first column; f32 [N, C, H, W] when it was made of images
   torch::Tensor label;   // the second column, or what the dataset calls the label; int64 [N]
   torch::Tensor mask;    // bool [N], true for a sample; only when the dataset pads, else undefined
-  torch::Tensor weight;  // f32, 0-dim: this replica's part of the global mean; as mask
+  torch::Tensor weight;  // f32, 0-dim: this replica's part of the global mean; defined when `mask` is
   std::vector<torch::Tensor> columns;  // all columns that are numbers, in order
   int64_t count = 0;                   // samples on all replicas of this process, without padding
-  int64_t index = 0;                   // of the batch in its epoch
-  std::vector<std::string> keys;       // of these samples, replica after replica; none from ranges
+  int64_t index = 0;                   // the batch's number in its epoch
+  std::vector<std::string> keys;       // the samples' keys, replica after replica; empty for ranges
 };
 
 struct FeedOptions {
-  int64_t epoch = -1;    // of a data set; -1: the next one each time that it is fed
-  int64_t skip = 0;      // batches left out at the beginning, to go on in mid-epoch
-  int64_t prefetch = 2;  // batches on the device ahead of the step
-  // What Dataset::state() gave when the epoch was left at `skip`: an error when the order of the samples
-  // is another one now. Empty: not checked.
+  int64_t epoch = -1;    // the data set's epoch; -1: the next one each time the set is fed
+  int64_t skip = 0;      // batches to leave out at the beginning, to continue within an epoch
+  int64_t prefetch = 2;  // the number of batches on the device ahead of the step
+  // The result of Dataset::state() when the epoch was left at `skip`: if the order of the samples has changed
+  // since, feeding is an error. Empty: not checked.
   std::string state = {};
   bool normalize = true;  // uint8 images become f32, (pixel / 255 − mean) / deviation, on the device
 };
 
-// Where the time of a feed went. Shares are of the time since the feed was made.
+// Where the time of a feed went. Shares are parts of the time since the feed was made.
 struct FeedStatistics {
-  double waiting = 0;    // in the loop, for a batch that was not there: the run was input-bound for this long
-  double starving = 0;   // seconds of this waiting, not a share, in which no program was on the device
-  double uploading = 0;  // the feeding thread's, on the way to the device
-  bool has_data = false;            // false for feeds of ranges
-  data::Statistics data;            // of the shards' reader
+  double waiting = 0;     // the loop's share waiting for a batch: the time that the run was input-bound
+  double starving = 0;    // seconds, not a share, of this waiting with no program on the device
+  double uploading = 0;   // the feeding thread's share spent uploading to the device
+  bool has_data = false;  // false for feeds of ranges
+  data::Statistics data;  // of the shards' reader
   const char* narrowest = "input";  // the busiest stage: "read", "decode" or "upload"
 };
 
@@ -66,13 +66,13 @@ struct HostBatch {
   int64_t count = 0;
   std::vector<std::string> keys;
 };
-// The next batches, one for each replica; an empty list at the end. Called from the feeding thread.
+// Returns the next batches, one for each replica; an empty list at the end. Called from the feeding thread.
 using HostSource = std::function<std::vector<HostBatch>()>;
 }  // namespace sessions
 
-// Batches in their order. One pass; a background thread reads and uploads ahead. Each increment ends the
-// graph when work is pending. Threads: that of the session. Errors of the source are thrown where the batch
-// would have come.
+// Batches in their order, for one pass; a background thread reads and uploads ahead. Each increment ends the
+// graph if work is pending. Threads: the session's. An error of the source is thrown where its batch would
+// have come.
 class Feed {
  public:
   class Iterator {
@@ -101,10 +101,10 @@ class Feed {
   Iterator begin();
   Iterator end() { return {}; }
   FeedStatistics statistics() const;
-  // The next batch, or nothing at the end: what the loop calls.
+  // Returns the next batch, or null at the end; the loop calls it.
   std::shared_ptr<Batch> next();
 
-  // For sessions.
+  // For use by sessions only.
   struct State;
   explicit Feed(std::unique_ptr<State> state);
 
@@ -114,8 +114,8 @@ class Feed {
 
 namespace sessions {
 
-// The columns of what a range yields: a tensor, a vector or tuple of tensors, an example, or a vector of
-// examples.
+// Returns the columns of an item of a range: a tensor, a vector or tuple of tensors, an example, or a vector
+// of examples.
 inline std::vector<at::Tensor> columns_of(const at::Tensor& tensor) { return {tensor}; }
 inline std::vector<at::Tensor> columns_of(const std::vector<at::Tensor>& tensors) { return tensors; }
 inline std::vector<at::Tensor> columns_of(const std::pair<at::Tensor, at::Tensor>& pair) {
@@ -169,7 +169,7 @@ class RangeSource {
       group.push_back(std::move(batch));
       ++*state_->at;
     }
-    // A rest that does not reach all replicas is left out.
+    // Items at the end that do not suffice for all replicas are left out.
     if (static_cast<int>(group.size()) < replicas_) group.clear();
     return group;
   }
@@ -187,7 +187,7 @@ class RangeSource {
 
 }  // namespace sessions
 
-// auto [image, label] = batch;
+// Lets a batch be unpacked: auto [image, label] = batch;
 template <std::size_t kIndex>
 torch::Tensor& get(Batch& batch) {
   if constexpr (kIndex == 0)

@@ -1,4 +1,4 @@
-// The inside of a Feed, and how datasets become host batches.
+// The state of a Feed, and how datasets become host batches.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 namespace sluice {
 
 struct Feed::State {
-  // Hears of each batch that is handed out.
+  // Called with each batch that is handed out.
   using OnBatch = std::function<void(const sessions::StepMeter::Handed& batch)>;
   // Starts the thread that calls `source` and uploads.
   State(std::shared_ptr<const sessions::Backend> backend, sessions::HostSource source,
@@ -31,11 +31,11 @@ struct Feed::State {
   std::shared_ptr<const sessions::Backend> backend;
   OnBatch on_batch;
   bool normalize = false;
-  at::Tensor scale, shift;  // f32 [1, C, 1, 1] on the device, or undefined: only divide by 255
-  std::function<data::Statistics()> statistics;  // of the source, if it has any
+  at::Tensor scale, shift;  // f32 [1, C, 1, 1] on the device; undefined: only divide by 255
+  std::function<data::Statistics()> statistics;  // the source's, if it has any
   base::Stopwatch clock;
-  double waiting = 0;   // seconds, of the loop
-  double starving = 0;  // of these, with no program on the device
+  double waiting = 0;   // seconds that the loop waited
+  double starving = 0;  // the part of `waiting` with no program on the device
   std::atomic<double> uploading{0};
   base::Queue<Batch> queue;
   std::thread thread;
@@ -43,7 +43,7 @@ struct Feed::State {
 
 namespace sessions {
 
-// The rows of each replica: R equal parts of a batch of R × rows. `padded`: with mask and weight.
+// Splits a batch of R × rows into R equal parts, one for each replica. `padded`: with mask and weight.
 std::vector<HostBatch> split_batch(const data::Batch& batch, int replicas, bool padded);
 // One epoch of a dataset, for the `replicas` of process `part` of `parts`.
 struct DatasetSource {

@@ -10,7 +10,7 @@
 namespace sluice::sessions {
 namespace finite_detail {
 
-// In words: "3 of its 12 values are NaN or infinite".
+// A text such as "3 of its 12 values are NaN or infinite".
 std::string count_of(const at::Tensor& bad) {
   const int64_t count = bad.sum().item<int64_t>(), all = bad.numel();
   return all == 1
@@ -33,7 +33,7 @@ bool all_finite(const at::Tensor& tensor) {
   if (!finite_detail::has_numbers(tensor)) return true;
   if (tensor.scalar_type() != at::kFloat || !tensor.is_contiguous())
     return at::isfinite(finite_detail::as_numbers(tensor)).all().item<bool>();
-  // The common type, without a copy: a weight is read once on its way to the disk.
+  // The most common type takes a path without a copy: each weight is read once before it is written to disk.
   constexpr std::uint32_t kExponent = 0x7F800000U;
   const float* const values = tensor.const_data_ptr<float>();
   const int64_t count = tensor.numel();

@@ -15,7 +15,7 @@ void Heartbeat::beat() {
   const double now = base::monotonic_seconds();
   if (!file_ || now - last_ < 1) return;
   last_ = now;
-  // A launcher that is gone needs no sign of life, so a failure says nothing.
+  // A launcher that has ended needs no sign of life, so failures are ignored.
   const int fd = open(file_->c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return;
   futimens(fd, nullptr);

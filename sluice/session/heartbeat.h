@@ -1,5 +1,5 @@
-// The heartbeat: a worker's sign to its launcher (`sluice run`), which ends a run that hangs, that it makes
-// progress. Not the pulse (sluice/replica/pulse.h), by which the processes tell each other that they live.
+// The heartbeat: a worker's sign of progress to its launcher (`sluice run`), which ends a run that hangs.
+// Unlike the pulse (sluice/replica/pulse.h), it does not tell the other processes that this one lives.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,8 @@
 
 namespace sluice::sessions {
 
-// Touches the file that SLUICE_HEARTBEAT_FILE names, at most once a second; does nothing without it.
+// Touches the file that SLUICE_HEARTBEAT_FILE names, at most once a second; does nothing without this
+// variable.
 class Heartbeat {
  public:
   Heartbeat();

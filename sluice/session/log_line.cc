@@ -15,7 +15,7 @@ std::string fixed(double value, int digits) {
 
 namespace {
 
-// 64.1, 0.118, 1240
+// Returns about three significant digits: 0.118, 64.1, 1240.
 std::string short_text(double value) {
   return fixed(value, value >= 100 ? 0 : value >= 10 ? 1 : value >= 1 ? 2 : 3);
 }

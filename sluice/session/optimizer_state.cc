@@ -103,14 +103,14 @@ std::vector<std::string> adam_zeros(const Options& options) {
   return fields;
 }
 
-// The fields with which an optimizer's first step begins, all zero. None where it begins otherwise, or where
-// the optimizer is not one of LibTorch's.
+// The fields that an optimizer's first step starts from, if all of them are zero. Empty if it starts
+// otherwise, or if the optimizer is not one of LibTorch's.
 std::optional<std::vector<std::string>> zeros_before_the_first_step(
     const torch::optim::Optimizer& optimizer, const torch::optim::OptimizerOptions& group) {
   using namespace torch::optim;
   if (dynamic_cast<const SGD*>(&optimizer)) {
     const auto& options = static_cast<const SGDOptions&>(group);
-    // With dampening the first step takes the whole gradient and the others a part of it.
+    // With dampening the first step takes the whole gradient, and later steps take a part of it.
     if (options.momentum() == 0 || options.dampening() != 0) return std::nullopt;
     return std::vector<std::string>{"momentum_buffer"};
   }
@@ -123,10 +123,10 @@ std::optional<std::vector<std::string>> zeros_before_the_first_step(
     if (options.centered()) fields.push_back("grad_avg");
     return fields;
   }
-  return std::nullopt;  // Adagrad's constructor makes its state
+  return std::nullopt;  // Adagrad's constructor creates its state
 }
 
-// As --optimizer names it; "" where it is not one of LibTorch's.
+// Returns the optimizer's name for --optimizer; "" if it is not one of LibTorch's.
 std::string name_of(const torch::optim::Optimizer& optimizer) {
   if (dynamic_cast<const torch::optim::SGD*>(&optimizer)) return "sgd";
   if (dynamic_cast<const torch::optim::Adam*>(&optimizer)) return "adam";
@@ -135,7 +135,7 @@ std::string name_of(const torch::optim::Optimizer& optimizer) {
   return dynamic_cast<const torch::optim::Adagrad*>(&optimizer) ? "adagrad" : "";
 }
 
-// The optimizers whose state has such fields; empty where none has.
+// Returns the names of the optimizers whose state has such fields; empty if there are none.
 std::vector<std::string> names_for(const std::map<std::string, at::Tensor>& state) {
   if (state.count("exp_avg") > 0) return {"adam", "adamw"};
   if (state.count("square_avg") > 0) return {"rmsprop"};
@@ -144,7 +144,7 @@ std::vector<std::string> names_for(const std::map<std::string, at::Tensor>& stat
   return {};
 }
 
-// That the optimizer can go on from a parameter's state in the checkpoint `source`.
+// Checks that the optimizer can continue from a parameter's state in the checkpoint `source`.
 base::Status check_state(const torch::optim::Optimizer& optimizer,
                          const torch::optim::OptimizerOptions& group,
                          const std::map<std::string, at::Tensor>& state, const std::string& source) {
@@ -189,7 +189,7 @@ base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn:
   }
   std::map<const void*, std::string> names;
   for (const auto& item : model.named_parameters()) names[item.value().unsafeGetTensorImpl()] = item.key();
-  // Its own parameters alone: those of another optimizer may have the state of another kind.
+  // Only its own parameters: those of another optimizer may have state of another kind.
   for (const auto& group : optimizer.param_groups())
     for (const torch::Tensor& parameter : group.params()) {
       const auto name = names.find(parameter.unsafeGetTensorImpl());
@@ -217,7 +217,8 @@ NamedTensors create_missing_state(torch::optim::Optimizer& optimizer) {
       if (!zero_fields || !parameter.requires_grad() || state.count(parameter.unsafeGetTensorImpl()) > 0)
         continue;
       std::map<std::string, at::Tensor> zeros;
-      // Zeros of the host, which are uploaded: those of the device would be an operation of the first step.
+      // The zeros are made on the host and uploaded: on the device they would be an operation of the first
+      // step.
       const auto host = parameter.options().device(at::kCPU).requires_grad(false);
       for (const std::string& field : *zero_fields) zeros[field] = at::zeros(parameter.sizes(), host);
       auto made = optimizer_detail::make_state(optimizer, {zeros, parameter.device()});

@@ -1,24 +1,24 @@
-// Examples a second, as the lines of a training tell them.
+// Examples per second, as the log lines of a training report them.
 #pragma once
 
 #include <cstdint>
 
 namespace sluice::sessions {
 
-// Both are of one replica (a core).
+// Rates of one replica (a core), in examples per second.
 struct Rates {
   double rate = 0;         // moving average from line to line: 0.4 of the old value stays
   double global_rate = 0;  // mean since the epoch began
 };
 
-// Of one epoch.
+// Measures the rates of one epoch.
 class RateTracker {
  public:
-  // `replicas`: of this process, whose examples are counted.
+  // `replicas`: the number of replicas of this process, whose examples are counted.
   RateTracker(double now, int replicas) : replicas_(replicas), start_(now), last_(now) {}
-  // What all of these replicas took.
+  // Adds examples that all replicas of this process took together.
   void add(int64_t examples) { examples_ += examples; }
-  // The rates at a line; what was added since the line before goes into the moving average.
+  // Returns the rates at a log line; the examples since the previous line go into the moving average.
   Rates take(double now) {
     if (now > last_) {
       const double rate = static_cast<double>(examples_ - taken_) / (now - last_);
@@ -28,11 +28,11 @@ class RateTracker {
     }
     return {rate_ / replicas_, process_rate(now) / replicas_};
   }
-  // The mean since the epoch began of all of these replicas together.
+  // The mean since the epoch began, over all replicas of this process together.
   double process_rate(double now) const {
     return now > start_ ? static_cast<double>(examples_) / (now - start_) : 0;
   }
-  // Time in which nothing was trained, such as a test's, since `begin`.
+  // Leaves out the time since `begin`, in which nothing was trained, such as a test's.
   void leave_out(double begin, double now) {
     start_ += now - begin;
     last_ += now - begin;
@@ -45,7 +45,7 @@ class RateTracker {
   int replicas_;
   double start_, last_;
   int64_t examples_ = 0, taken_ = 0;
-  double rate_ = 0;  // of all of these replicas
+  double rate_ = 0;  // of all replicas of this process together
 };
 
 }  // namespace sluice::sessions

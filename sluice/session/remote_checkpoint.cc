@@ -32,19 +32,19 @@ base::Result<bool> object_exists(const std::string& url) {
 
 namespace {
 
-// Of the objects that name a checkpoint's folder.
+// Whether an object of this name contains the name of a checkpoint's folder.
 bool is_pointer(const std::string& name) {
   return name == "last" || name == "best" || base::starts_with(name, "top-");
 }
 
-// The folder beside `url` that an object with its name leads to.
+// Returns the folder next to `url` whose name, `name`, an object holds.
 base::Result<std::string> named_folder(const std::string& url, const std::string& name) {
   const auto joined = base::safe_join(url, name);
   if (!joined) return base::fail_at(joined, "the checkpoint's name in ", url);
   return joined;
 }
 
-// The folder with the files that `url` leads to.
+// Returns the folder of the files that `url` leads to.
 base::Result<std::string> resolve(const std::string& url) {
   SLUICE_TRY(const bool itself, object_exists(url + "/state.json"));
   if (itself) return url;
@@ -59,7 +59,7 @@ base::Result<std::string> resolve(const std::string& url) {
                     "/last, or ", url, "/state.json)");
 }
 
-// The object with the weights that `url` leads to.
+// Returns the object with the weights that `url` leads to.
 base::Result<std::string> resolve_weights(const std::string& url) {
   const std::string name = url.substr(url.rfind('/') + 1);
   if (!is_pointer(name)) {

@@ -40,13 +40,13 @@ constexpr TypeName kTypes[] = {
     {at::kFloat8_e5m2fnuz, "F8_E5M2FNUZ"},
     {at::kFloat8_e8m0fnu, "F8_E8M0"},
 };
-// What the format has besides, packed: LibTorch has no type of one such element.
+// The format's packed types: LibTorch has no type for one such element.
 constexpr const char* kPacked[] = {"F4", "F6_E2M3", "F6_E3M2"};
 // The format has no complex numbers of two f64 or f16. They are written as pairs of real numbers (the shape
 // ends in 2), and this entry of the metadata lists their names, as a JSON list.
 constexpr const char* kMetadata = "__metadata__";
 constexpr const char* kPairs = "sluice.complex";
-// A header above this is no header, but another kind of file.
+// A longer header means that the file is of another kind.
 constexpr uint64_t kLargestHeader = 100'000'000;
 
 const char* name_of(at::ScalarType type) {
@@ -87,7 +87,7 @@ base::Result<Entry> parse_entry(const std::string& path, const std::string& name
   entry.end = offsets[1];
   if (!json["shape"].is_array()) return bad("shape must be a list");
   uint64_t bytes = c10::elementSize(entry.type);
-  int64_t stride = 1;  // LibTorch computes it also where another size is 0
+  int64_t stride = 1;  // LibTorch computes the stride even if another size is 0
   for (const auto& size : json["shape"]) {
     if (!size.is_number_unsigned() || size.get<uint64_t>() > (uint64_t{1} << 48))
       return bad("shape must hold sizes");
@@ -124,7 +124,7 @@ base::Result<std::vector<Entry>> parse_entries(const std::string& path, const nl
   return entries;
 }
 
-// The tensors that are complex numbers written as pairs.
+// Returns the names of the tensors that are complex numbers written as pairs.
 base::Result<std::set<std::string>> parse_pairs(const std::string& path, const nlohmann::json& header) {
   std::set<std::string> names;
   const auto metadata = header.find(kMetadata);
@@ -146,7 +146,7 @@ base::Result<nlohmann::json> parse_header(const std::string& path, const std::st
   return base::fail(Code::kDataLoss, path, ": no safetensors file, its header is no JSON object");
 }
 
-// As the file holds it.
+// Converts the tensor to the form in which the file holds it.
 at::Tensor to_real(const at::Tensor& tensor) {
   const at::Tensor dense = tensor.detach().resolve_conj().resolve_neg().contiguous();
   return name_of(dense.scalar_type()) == nullptr && dense.is_complex() ? at::view_as_real(dense) : dense;
@@ -245,8 +245,9 @@ base::Result<NamedTensors> read_tensors(const std::string& path) {
   char start[9] = {};
   in.read(start, sizeof start);
   if (std::memcmp(start, "PK\3\4", 4) == 0) return read_torch_file(path);
-  // A pickle outside of a zip, of protocol 2 to 5: what torch.save wrote before PyTorch 1.6. The length of a
-  // safetensors header may have the same two bytes (640 has them); the header's bracket is the ninth byte.
+  // A pickle outside of a zip, of protocol 2 to 5, is what torch.save wrote before PyTorch 1.6. The length of
+  // a safetensors header may begin with the same two bytes (640 does); the header's bracket is the ninth
+  // byte.
   const bool is_pickle = static_cast<unsigned char>(start[0]) == 0x80 && start[1] >= 2 && start[1] <= 5;
   if (is_pickle && start[8] != '{') return read_torch_file(path);
   return read_safetensors(path);

@@ -12,12 +12,12 @@ SLUICE_API_BEGIN
 
 namespace sluice {
 
-// Parameters and buffers by their names. A name that ends in .pt, .pth or .bin makes a file that Python's
-// torch.load(path, weights_only=True) reads as a dict; any other name makes safetensors. Written under a
-// temporary name and renamed. Waits for the device. Throws sluice::Error.
+// Writes the parameters and buffers with their names. A path that ends in .pt, .pth or .bin gets a file that
+// Python's torch.load(path, weights_only=True) reads as a dict; any other path gets safetensors. Written
+// under a temporary name and renamed. Waits for the device. Throws sluice::Error.
 void save(const torch::nn::Module& model, const std::string& path);
-// Reads either kind, and what Python's torch.save(model.state_dict(), path) writes, into the model, on
-// whatever device it is. All names and shapes must fit.
+// Reads either kind, and the files of Python's torch.save(model.state_dict(), path), into the model, on any
+// device. All names and shapes must fit.
 void load(torch::nn::Module& model, const std::string& path);
 
 template <typename Module>

@@ -41,7 +41,7 @@ std::vector<torch::Tensor> parameters_of(const torch::optim::Optimizer& optimize
   return result;
 }
 
-// The processes that the options or the environment name; null when this is the only one.
+// The processes that the options or the environment name; null if this is the only one.
 std::shared_ptr<replica::Processes> join_others(const Options& options) {
   replica::Placement placement{options.process_index, options.process_count, options.coordinator,
                                "the options"};
@@ -68,7 +68,7 @@ std::shared_ptr<const sessions::Backend> open_backend(const Options& options,
   try {
     return std::make_shared<sessions::Backend>(options.device, xla);
   } catch (const std::exception& error) {
-    processes->fail(error.what());  // or the others would wait for this one's devices
+    processes->fail(error.what());  // otherwise the other processes would wait for this one's devices
     throw;
   }
 }
@@ -93,7 +93,7 @@ std::unique_ptr<monitor::StatusServer> serve_status(const std::string& port, rep
   return std::move(*server);
 }
 
-// Each process of a host has a port of its own.
+// Each process of a host has its own port.
 cloud::ListenAddress profiler_address(const std::string& text, const replica::Processes* processes) {
   cloud::ListenAddress address = base::value_or_throw(cloud::parse_listen_address(text, kProfilerPort));
   const int local =
@@ -119,7 +119,7 @@ std::unique_ptr<profile::ProfilerService> serve_profiles(const std::string& port
     monitor::ProcessStatus status = state.status.latest();
     status.step = state.requests->progress().steps;
     status.time = base::wall_seconds();
-    status.identity.coordinator.clear();  // where the processes meet is nobody else's business
+    status.identity.coordinator.clear();  // the processes' meeting point is private
     return monitor::text_of(status);
   };
   auto service = profile::ProfilerService::start(profiler_address(port, processes), std::move(training));
@@ -150,7 +150,7 @@ Session::State::State(const Options& options)
 Session::State::~State() {
   const bool failing = std::uncaught_exceptions() > exceptions;
   if (failing && processes != nullptr) {
-    // The others must not wait for this one, nor this one for them.
+    // The other processes must not wait for this one, nor this one for them.
     processes->fail("it ended with an error");
     return;
   }
@@ -173,7 +173,7 @@ void Session::State::beat() {
 
 void Session::State::update(const std::vector<torch::optim::Optimizer*>& optimizers, bool keep_gradients) {
   for (auto* optimizer : optimizers) backend->step(*optimizer);
-  // A gradient that lives past the cut would be a result of the program, written to memory.
+  // A gradient that lives past the end of the graph would be a result of the program, written to memory.
   if (!keep_gradients)
     for (auto* optimizer : optimizers) optimizer->zero_grad();
   reduced = false;
@@ -186,7 +186,7 @@ void Session::State::end_step() {
     work.flops = flops_before ? *flops - *flops_before : *flops;
     flops_before = flops;
   }
-  // The first step compiles, and where it makes the optimizer's state so does the second.
+  // The first step compiles; so does the second if the first one creates the optimizer's state.
   bool counts = steps > 2;
   if (steps == 1) first_compiles = backend->compiles();
   if (steps == 2) counts = backend->compiles() == first_compiles;
@@ -287,7 +287,7 @@ void Session::step(torch::optim::Optimizer& optimizer, const StepOptions& option
   step(std::vector{&optimizer}, options);
 }
 
-// A captured function may outlive the session that it was recorded with.
+// A captured function may outlive the session with which it was recorded.
 void Session::State::count_replays(const std::shared_ptr<State>& state, bool updates) {
   device::at_each_replay(
       [weak = std::weak_ptr<State>(state), updates] {
@@ -326,7 +326,7 @@ torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
   torch::Tensor loss = optimizer.step([&] {
     torch::Tensor value = closure();
     before_update({&optimizer}, {});
-    state_->reduced = false;  // each evaluation has gradients of its own
+    state_->reduced = false;  // each evaluation computes new gradients
     sync("closure");
     return value;
   });
@@ -430,7 +430,7 @@ void Session::log_every(int64_t n, std::initializer_list<std::pair<std::string, 
     on_host.push_back(number != nullptr);
     if (!number) tensors.push_back(std::get<torch::Tensor>(value.value()));
   }
-  // The state holds the function, and calls it while it lives.
+  // The pointer stays valid: the state owns the function, and calls it only while it lives.
   after_step(std::move(tensors), [this_prints = is_leader(), line = std::move(line), on_host,
                                   state = state_.get()](const std::vector<torch::Tensor>& host) mutable {
     if (!this_prints) return;
@@ -469,7 +469,7 @@ void Session::prepare(const torch::nn::Module& model, const std::vector<torch::o
   name(model);
   replica::NamedTensors tensors = session_detail::named_tensors(model);
   for (auto* optimizer : optimizers) {
-    // What a checkpoint has brought.
+    // The state that a checkpoint has brought.
     for (auto& [name, tensor] : sessions::optimizer_tensors(*optimizer, model))
       tensors.emplace_back(name, tensor);
     state_->hold_equal(*optimizer, std::exchange(tensors, {}), options.from_leader);
@@ -488,7 +488,7 @@ bool Session::agree_to_stop(bool wish) { return agree_to("stop", wish); }
 
 bool Session::agree_to(const std::string& what, bool wish) {
   if (state_->processes == nullptr) return wish;
-  // The processes are a few steps apart at most, so this call is still before all of them.
+  // The processes are at most a few steps apart, so no process has reached this call yet.
   constexpr int64_t kAhead = 8;
   const std::string key = what + " at call";
   const int64_t call = ++state_->agreement_calls[what];

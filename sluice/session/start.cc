@@ -1,4 +1,4 @@
-// How a session starts: environment variables and --sluice-… flags.
+// The start of a session: environment variables and --sluice-… flags.
 #include <mutex>
 #include <optional>
 
@@ -34,7 +34,7 @@ Options from_environment() {
   return options;
 }
 
-// Of a flag that may stand alone.
+// Returns the value of a flag that may have none, which means on.
 bool is_on(const std::string& flag, const std::string& value) {
   const auto on = value.empty() ? std::optional(true) : base::switch_of(value);
   if (!on)
@@ -51,8 +51,7 @@ void set(Options& options, const std::string& flag, const std::string& value) {
   if (flag == "--sluice-eager") options.xla.eager = is_on(flag, value);
 }
 
-// Reads the flags; the arguments that are not ours are counted into `kept` and moved to the front when
-// `remove`.
+// Reads the flags, and counts the other arguments in `kept`; with `remove`, moves those to the front.
 Options parse(int* argc, char** argv, bool remove) {
   Options options = from_environment();
   int kept = 0;
@@ -87,7 +86,7 @@ Options parse(int* argc, char** argv, bool remove) {
   return options;
 }
 
-// Once, and by one process.
+// Warns only once, and from one process.
 void warn_of_idle_variables(const Session& session) {
   static std::once_flag once;
   if (!session.is_leader()) return;

@@ -1,5 +1,5 @@
-// The record that a training process writes of itself (sluice/monitor/process_status.h): what it says of the
-// time since the record before.
+// The record that a training process writes about itself (sluice/monitor/process_status.h): how it spent the
+// time since the previous record.
 #pragma once
 
 #include <mutex>
@@ -14,27 +14,27 @@ namespace sluice::sessions {
 
 class StatusReport {
  public:
-  // What a session has counted so far.
+  // The counts of a session so far.
   struct Counts {
     int64_t steps = 0;
     int64_t epoch = 0;     // from 1
     int64_t examples = 0;  // of this process
     double starving = 0;   // seconds that the loop waited for a batch, with no program on the device
     DeviceTimes times;
-    bool has_programs = true;  // else all that is not waiting is the device's
+    bool has_programs = true;  // false: all time without waiting counts as the device's
   };
 
   // Writes the first record.
   explicit StatusReport(monitor::ProcessIdentity identity);
-  // Whether it is time for the next one: a second after the last.
+  // Whether the next record is due: a second after the last one.
   bool is_due(double now) const {
     return (file_.is_on() || !status_.identity.profiler.empty()) && now - last_ >= 1;
   }
-  // `rates`: of the steps that have ended since the record before.
+  // Writes the next record. `rates`: of the steps that have ended since the previous record.
   void write(const Counts& counts, const StepRates& rates, double now);
-  // Where the process takes profiles.
+  // Sets the address where the process takes profiles.
   void set_profiler(const std::string& address);
-  // What was written last. Threads: any.
+  // Returns the record that was written last. Threads: any.
   monitor::ProcessStatus latest() const;
 
  private:
@@ -45,7 +45,7 @@ class StatusReport {
   double last_ = 0;  // monotonic seconds
 };
 
-// The record of a stretch of `seconds` between two counts; the identity stays.
+// Fills in the record of the `seconds` between two counts; the identity stays.
 void describe_stretch(monitor::ProcessStatus& status, const StatusReport::Counts& begin,
                       const StatusReport::Counts& end, double seconds);
 void describe_steps(monitor::ProcessStatus& status, const StepRates& rates);

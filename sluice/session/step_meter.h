@@ -1,4 +1,4 @@
-// What the steps of a session trained on: which epoch, how many examples, how quickly.
+// The epoch, the number of examples and the rate that a session's steps trained with.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,13 @@
 
 namespace sluice::sessions {
 
-// A step counts the batch that was handed out last. So batches that no step follows, those of an evaluation,
-// do not count. The feed of that batch is the epoch, which began when the feed was made. Threads: one.
+// Each step counts the batch that was handed out last, so batches without a step, such as an evaluation's, do
+// not count. The feed of that batch is the epoch, which began when the feed was made. Threads: one.
 class StepMeter {
  public:
   // A feed of batches.
   struct Source {
-    int64_t epoch;  // below 0: one more than the epoch before it
+    int64_t epoch;  // below 0: one more than the previous epoch
     double start;   // monotonic seconds
   };
   struct Handed {
@@ -26,10 +26,10 @@ class StepMeter {
 
   StepMeter(double now, int replicas) : replicas_(replicas), rates_(now, replicas) {}
 
-  // `starving`: seconds that it was waited for, with no program on the device. Whether another stretch of
-  // steps begins with this batch, at begin(): of a feed that was made after the last step, or behind an
-  // evaluation, which is two batches or more of another feed without a step. What was done since the last
-  // step is then no step's.
+  // Counts a batch; batch.starving are the seconds that the loop waited for it with no program on the device.
+  // Returns whether a new stretch of steps begins with it, at take_begin(): it is from a feed made after the
+  // last step, or it follows an evaluation, which is two or more batches of another feed without a step. The
+  // work since the last step then belongs to no step.
   bool hand_out(const std::shared_ptr<const Source>& source, const Handed& batch, double now) {
     const bool is_new = source != handed_out_ && source->start >= last_step_;
     const bool behind_evaluation = source == current_ && others_ >= 2;
@@ -45,7 +45,7 @@ class StepMeter {
     work_.starving += batch.starving;
     return is_new || behind_evaluation;
   }
-  // Also for a part of an accumulated step.
+  // Counts a step, or a part of an accumulated step.
   void step(double now) {
     if (handed_out_ != current_) {
       current_ = handed_out_;
@@ -59,23 +59,23 @@ class StepMeter {
     others_ = 0;
     last_step_ = now;
   }
-  // What the step did whose last part has just been counted, but for its FLOPs.
+  // Returns the work of the step whose last part was just counted, without its FLOPs.
   StepWork take_work() { return std::exchange(work_, {}); }
-  // When the next step begins at the earliest; 0: nothing but the step before it says so.
+  // Returns the earliest begin of the next step; 0: it only depends on the previous step.
   double take_begin() { return std::exchange(begin_, 0); }
-  // From 0.
+  // The number of the epoch, from 0.
   int64_t epoch() const { return epoch_ < 0 ? 0 : epoch_; }
   Rates take(double now) { return rates_.take(now); }
-  // Of all epochs, evaluations' waits too.
+  // The examples and the waits of all epochs; evaluations' waits count too.
   int64_t all_examples() const { return all_examples_; }
   double starving() const { return starving_; }
 
  private:
   int replicas_;
   std::shared_ptr<const Source> handed_out_, current_;
-  int64_t examples_ = 0, tokens_ = 0;  // of the batch that was handed out and that no step has counted
+  int64_t examples_ = 0, tokens_ = 0;  // of the batch handed out last, if no step has counted it
   StepWork work_;                      // since the last step
-  int others_ = 0;                     // batches of other feeds since then
+  int others_ = 0;                     // batches of other feeds since the last step
   double begin_ = 0, last_step_ = 0;
   int64_t epoch_ = -1, all_examples_ = 0;
   double starving_ = 0;

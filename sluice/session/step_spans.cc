@@ -35,7 +35,7 @@ StepSpans::~StepSpans() {
 
 void StepSpans::begin(int64_t steps) {
   if (!wish_ || capture_ || steps + 1 < wish_->first) return;
-  if (steps + 1 >= wish_->end) return;  // finish() says so
+  if (steps + 1 >= wish_->end) return;  // finish() reports it
   if (const auto started = start_capture(); !started) {
     base::warn("no profile of the steps ", wish_->first, ":", wish_->end, ": ", started.error().what());
     wish_.reset();
@@ -65,12 +65,13 @@ base::Status StepSpans::start_capture() {
   return {};
 }
 
-// For the devices: the profile has the programs of its steps, and its steps together last as long as these.
+// Waits for the devices, so that a profile has the programs of its steps, and lasts as long as its steps
+// together.
 void StepSpans::wait() const {
   try {
     backend_->wait();
   } catch (const std::exception&) {
-    // Who reads the values will say it.
+    // The error is reported to whoever reads the values.
   }
 }
 

@@ -93,7 +93,7 @@ class TensorStream : public data::Stream {
   std::int64_t batches_;
   std::string order_;
   std::int64_t at_;
-  std::vector<std::int64_t> permutation_;  // empty: the samples' own order
+  std::vector<std::int64_t> permutation_;  // empty: the original order of the samples
   base::Stopwatch clock_;
   data::Statistics statistics_;
 };
@@ -138,7 +138,7 @@ data::Batch TensorStream::make() const {
   return batch;
 }
 
-// What the order of an epoch depends on.
+// A text of everything that the order of an epoch depends on.
 std::string order_of(const TensorSet::Columns& columns, const TensorSet::Settings& settings,
                      const data::OpenOptions& options) {
   return base::str("epoch=", options.epoch, " tensors=", columns.hash, " samples=", columns.samples,

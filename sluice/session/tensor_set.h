@@ -1,10 +1,12 @@
-// TensorSet: a data set of samples that are in memory already, as tensors.
+// TensorSet: a data set of samples that are already in memory, as tensors.
 //
-//   sluice::TensorSet train({x, y}), test({x_test, y_test});  // [N, …] each: row i of all of them is sample
-//   i sluice::train::Trainer trainer(options, {train.shuffle().batch(32), test.batch(32).pad()});
+//   // [N, …] each: row i of all tensors is sample i.
+//   sluice::TensorSet train({x, y}), test({x_test, y_test});
+//   sluice::train::Trainer trainer(options, {train.shuffle().batch(32), test.batch(32).pad()});
 //
-// A batch has the columns in their order: batch.columns[0] are rows of x. The order of a shuffled set depends
-// on the seed, the epoch and the rows of all replicas together. A run continues in it anywhere, exactly.
+// A batch has the columns in their order: batch.columns[0] holds rows of x. The order of a shuffled set
+// depends on the seed, the epoch and the rows of all replicas together. A run can resume exactly, at any
+// batch.
 #pragma once
 
 #include <torch/torch.h>
@@ -20,19 +22,19 @@
 SLUICE_API_BEGIN
 namespace sluice {
 
-// Threads: any number of them for const members. Errors are sluice::Error.
+// Threads: any number for const members. Errors are sluice::Error.
 class TensorSet : public data::Dataset {
  public:
-  // Dense tensors on the CPU with the same first size, which is at least 1; of bool, uint8, an integer or a
-  // floating-point type but bfloat16. Their memory is shared, not copied, unless they are views with gaps: do
-  // not write to it while the set is used. Throws kInvalidArgument for others.
+  // Takes dense tensors on the CPU with the same first size, which is at least 1; of bool, uint8, an integer
+  // or a floating-point type except bfloat16. Their memory is shared, not copied, unless they are views with
+  // gaps: do not write to it while the set is used. Throws kInvalidArgument for other tensors.
   explicit TensorSet(std::vector<torch::Tensor> columns);
 
-  TensorSet& shuffle();                 // another order in each epoch
+  TensorSet& shuffle();                 // a different order in each epoch
   TensorSet& seed(std::uint64_t seed);  // default 0
-  TensorSet& batch(std::int64_t rows);  // of one replica; default 1
-  // Samples that fill no batch of all replicas come in one with rows of zeros, which the mask leaves out, as
-  // a test needs it. Without this they are left out of the epoch.
+  TensorSet& batch(std::int64_t rows);  // rows of one replica; default 1
+  // Samples at the end that do not fill a batch of all replicas come in a batch with rows of zeros, which the
+  // mask leaves out, as a test needs it. Without pad() these samples are left out of the epoch.
   TensorSet& pad();
 
   std::unique_ptr<data::Stream> open(const data::OpenOptions& options) const override;

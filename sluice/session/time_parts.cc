@@ -9,7 +9,7 @@ TimeParts time_parts(double wall, const DeviceTimes& begin, const DeviceTimes& e
   times.compiling = end.compiling - begin.compiling;
   const double idle_compiling = end.compiling_idle - begin.compiling_idle;
   const double rest = std::max(0.0, wall - times.compiling);
-  // What ran while the host compiled is not part of the rest.
+  // The programs that ran while the host compiled are not part of the rest.
   times.device = std::clamp(end.busy - begin.busy - (times.compiling - idle_compiling), 0.0, rest);
   times.input = std::clamp(starving, 0.0, rest - times.device);
   times.trace = rest - times.device - times.input;

@@ -1,6 +1,6 @@
 // Python's torch.save files: a zip of data.pkl (a pickle, protocol 2) and one record of bytes for each
-// storage. Before PyTorch 1.6: one pickle behind the other (a magic number, a version, facts of the machine,
-// the object, the storages' keys), then the storages, each as its number of elements and its bytes.
+// storage. Before PyTorch 1.6: several pickles in a row (a magic number, a version, facts of the machine, the
+// object, the storages' keys), then the storages, each as its number of elements and its bytes.
 #include <ATen/ATen.h>
 #include <caffe2/serialize/inline_container.h>
 #include <torch/csrc/jit/serialization/pickler.h>
@@ -39,7 +39,7 @@ constexpr TypeName kStorages[] = {
     {"torch.BoolStorage", at::kBool},
     {"torch.storage.UntypedStorage", at::kByte},
 };
-// Types without a storage of their own: bytes, and the type beside them.
+// Types without their own kind of storage: the storage holds bytes, and the tensor names its type.
 constexpr TypeName kTypesOfBytes[] = {
     {"torch.uint16", at::kUInt16},
     {"torch.uint32", at::kUInt32},
@@ -59,7 +59,8 @@ std::optional<at::ScalarType> type_of(const TypeName (&types)[kCount], const std
   return std::nullopt;
 }
 
-// What a persistent id says: ("storage", type, key, device, elements), before PyTorch 1.6 with None behind.
+// The contents of a persistent id: ("storage", type, key, device, elements); before PyTorch 1.6, followed by
+// None.
 struct StorageId {
   at::ScalarType type;
   std::string key;
@@ -94,10 +95,10 @@ at::Tensor tensor_of(const StorageId& id, std::string_view bytes) {
   return tensor;
 }
 
-// The values of a storage, one-dimensional.
+// Reads the values of a storage, one-dimensional.
 using ReadStorage = std::function<base::Result<at::Tensor>(const StorageId& id)>;
 
-// Builds the objects that a state dict's pickle asks for. Everything else is refused.
+// Builds the objects that a state dict's pickle asks for, and refuses everything else.
 class TorchObjects : public pickle::Objects {
  public:
   TorchObjects(std::string path, uint64_t file_bytes, ReadStorage read)
@@ -117,7 +118,7 @@ class TorchObjects : public pickle::Objects {
 
   base::Result<pickle::Ref> call(const std::string& function, const std::vector<pickle::Ref>& args) override {
     if (function == "collections.OrderedDict" && args.empty()) return pickle::make(pickle::Kind::kDict);
-    // The first is what PyTorch wrote before 0.4.
+    // PyTorch before 0.4 wrote the first of these.
     if ((function == "torch._utils._rebuild_tensor" || function == "torch._utils._rebuild_tensor_v2") &&
         args.size() >= 4)
       return rebuild(args);
@@ -128,7 +129,7 @@ class TorchObjects : public pickle::Objects {
   }
 
  private:
-  // (storage, offset, sizes, strides, needs a gradient, hooks, type, metadata)
+  // `args`: (storage, offset, sizes, strides, needs a gradient, hooks, type, metadata).
   base::Result<pickle::Ref> rebuild_of_bytes(std::vector<pickle::Ref> args) {
     const auto type = type_of(kTypesOfBytes, args[6]->text);
     if (!type)
@@ -142,11 +143,11 @@ class TorchObjects : public pickle::Objects {
     auto typed = pickle::make(pickle::Kind::kTensor);
     typed->tensor = bytes.view(*type);
     args[0] = std::move(typed);
-    args.erase(args.begin() + 6);  // what is behind stands as rebuild() has it
+    args.erase(args.begin() + 6);  // the rest is then in rebuild()'s order
     return rebuild(args);
   }
 
-  // (storage, offset, sizes, strides, needs a gradient, hooks, metadata)
+  // `args`: (storage, offset, sizes, strides, needs a gradient, hooks, metadata).
   base::Result<pickle::Ref> rebuild(const std::vector<pickle::Ref>& args) {
     if (args[0]->kind != pickle::Kind::kTensor || args[2]->items.size() != args[3]->items.size())
       return base::fail(Code::kDataLoss, path_, ": a tensor's description is malformed");
@@ -168,7 +169,7 @@ class TorchObjects : public pickle::Objects {
     if (outside || (!empty && last >= elements))
       return base::fail(Code::kDataLoss, path_, ": a tensor reaches beyond its storage of ", elements,
                         " elements");
-    // Strides of 0 let a few bytes stand for any number of values.
+    // With strides of 0 a few bytes could stand for any number of values.
     if (!empty && static_cast<uint64_t>(values) > file_bytes_ / args[0]->tensor.element_size() + 1)
       return base::fail(Code::kDataLoss, path_, ": a tensor of ", values, " values has a storage of ",
                         elements, " elements: save a contiguous one (tensor.contiguous())");
@@ -179,7 +180,7 @@ class TorchObjects : public pickle::Objects {
     return result;
   }
 
-  // The storage may hold the conjugate or the negative of the values: the metadata says so.
+  // The storage may hold the conjugate or the negative of the values; the metadata says which.
   static at::Tensor with_signs(at::Tensor tensor, const pickle::Object& metadata) {
     for (const auto& [key, value] : metadata.entries) {
       if (value->number == 0) continue;
@@ -195,7 +196,8 @@ class TorchObjects : public pickle::Objects {
   std::map<std::string, at::Tensor> storages_;
 };
 
-// The dict of tensors in what was unpickled: itself, or what a checkpoint holds under one of the usual names.
+// Returns the dict of tensors: the unpickled object itself, or the dict that a checkpoint holds under one of
+// the usual names.
 base::Result<NamedTensors> state_dict(const std::string& path, const pickle::Object& root) {
   if (root.kind != pickle::Kind::kDict)
     return base::fail(Code::kInvalidArgument, path, ": expected a dict of tensors, found ",
@@ -235,7 +237,7 @@ base::Result<NamedTensors> read_zip(const std::string& path, uint64_t file_bytes
     const std::string record = "data/" + id.key;
     if (!reader.hasRecord(record))
       return base::fail(Code::kDataLoss, path, ": the record ", record, " is missing");
-    // torch.save compresses nothing: what unpacks to more than the file was made to fill the memory.
+    // torch.save compresses nothing: a record that is larger than the file was made to fill the memory.
     if (reader.getRecordSize(record) > file_bytes)
       return base::fail(Code::kDataLoss, path, ": the record ", record, " has ", reader.getRecordSize(record),
                         " bytes, more than the whole file");
@@ -250,7 +252,7 @@ base::Result<NamedTensors> read_zip(const std::string& path, uint64_t file_bytes
   return state_dict(path, *root);
 }
 
-// Of a pickle whose storages come behind it: which they are. Nothing is built.
+// Collects the storages that follow a pickle. Builds nothing.
 class StorageList : public pickle::Objects {
  public:
   explicit StorageList(const std::string& path) : path_(path) {}
@@ -271,7 +273,7 @@ class StorageList : public pickle::Objects {
   const std::string& path_;
 };
 
-// What PyTorch wrote before 1.6, read from front to back.
+// Reads a file from before PyTorch 1.6, from front to back.
 class OldFile {
  public:
   OldFile(const std::string& path, std::string_view bytes) : path_(path), bytes_(bytes) {}
@@ -308,10 +310,10 @@ class OldFile {
     return result;
   }
 
-  // The magic number, the version 1001 and the machine's byte order.
+  // Checks the magic number, the version 1001 and the machine's byte order.
   base::Status check_head(pickle::Objects& objects) {
     constexpr std::string_view kMagic = "\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
-    constexpr size_t kFarthest = 11;  // behind the pickle's protocol and the length of its frame
+    constexpr size_t kFarthest = 11;  // after the pickle's protocol and the length of its frame
     const size_t magic = bytes_.substr(0, kFarthest + kMagic.size()).find(kMagic);
     if (magic == std::string_view::npos)
       return base::fail(Code::kInvalidArgument, path_, ": no file of torch.save, but another pickle");

@@ -22,11 +22,11 @@ Ref make(Kind kind) {
 
 namespace {
 
-// Whoever reads the result follows it recursively.
+// The limit of nesting: readers of the result follow it recursively.
 constexpr int kMaxDepth = 64;
 
-// How deep an object's containers lie in each other; -1 where that is more than kMaxDepth, or without an end
-// because one holds itself. Follows no recursion of its own.
+// Returns how deep an object's containers are nested; -1 if deeper than kMaxDepth, or if one contains itself.
+// It does not recurse.
 class Depths {
  public:
   int of(const Object& root) {
@@ -38,7 +38,7 @@ class Depths {
         const bool whole = each_child(*object, [&](const Object& child) {
           const auto found = depth_of_.find(&child);
           if (found == depth_of_.end()) todo.push_back(&child);
-          return found == depth_of_.end() || found->second != kOpen;  // else it holds itself
+          return found == depth_of_.end() || found->second != kOpen;  // else it contains itself
         });
         if (!whole) return -1;
         continue;
@@ -76,7 +76,7 @@ class Machine {
  public:
   Machine(std::string_view bytes, const std::string& path, Objects& objects)
       : bytes_(bytes), path_(path), objects_(objects) {}
-  // Containers that are deep in each other would free each other recursively.
+  // Deeply nested containers would free each other recursively.
   ~Machine() {
     if (whole_) return;
     for (const Ref& object : containers_) {
@@ -396,7 +396,7 @@ class Machine {
   Objects& objects_;
   size_t at_ = 0;
   bool whole_ = false;
-  std::vector<Ref> containers_;  // all that there were
+  std::vector<Ref> containers_;  // all containers that were created
   std::vector<Ref> stack_;
   std::unordered_map<uint64_t, Ref> memo_;
 };

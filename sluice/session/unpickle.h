@@ -1,5 +1,5 @@
-// A small unpickler: containers, numbers, strings, and whatever `Objects` agrees to build. It runs no code of
-// the file.
+// A small unpickler: containers, numbers, strings, and the objects that `Objects` agrees to build. It runs no
+// code of the file.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -39,7 +39,7 @@ struct Object {
   double real = 0;                           // kReal
   std::string text;                          // kText, kBytes; kGlobal: "module.name"
   std::vector<Ref> items;                    // kTuple, kList
-  std::vector<std::pair<Ref, Ref>> entries;  // kDict, in the order of the file
+  std::vector<std::pair<Ref, Ref>> entries;  // kDict, in the file's order
   at::Tensor tensor;                         // kTensor
 };
 Ref make(Kind kind);
@@ -47,14 +47,15 @@ Ref make(Kind kind);
 class Objects {
  public:
   virtual ~Objects() = default;
-  // What a persistent id stands for.
+  // Returns the object that a persistent id stands for.
   virtual base::Result<Ref> load(const Ref& id) = 0;
-  // The result of calling a global by its name.
+  // Returns the result of calling a global by its name.
   virtual base::Result<Ref> call(const std::string& function, const std::vector<Ref>& args) = 0;
 };
 
-// The object that a pickle (protocols 2 to 5) holds: containers at most 64 deep in each other, and none that
-// holds itself. Errors name `path` and the byte's offset. `used` gets how many of the bytes are the pickle's.
+// Returns the object of a pickle (protocols 2 to 5): containers are nested at most 64 deep, and none contains
+// itself. Errors name `path` and the byte's offset. `used` gets the number of bytes that belong to the
+// pickle.
 base::Result<Ref> load(std::string_view bytes, const std::string& path, Objects& objects,
                        size_t* used = nullptr);
 

@@ -29,13 +29,14 @@ base::Status write(const std::string& to, const NamedTensors& tensors) {
   SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(to));
   SLUICE_TRY(const cloud::Store* store, cloud::store_to_write(name));
   SLUICE_TRY(const auto folder, base::TemporaryDirectory::create("sluice-weights"));
-  const std::string path = folder.path(to.substr(to.rfind('/') + 1));  // its ending says the kind
+  const std::string path = folder.path(to.substr(to.rfind('/') + 1));  // the name's ending gives the kind
   SLUICE_OK(write_tensors(path, tensors));
   SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_file(path, name));
   return {};
 }
 
-// Of a run's log folder, what to give instead.
+// Returns an error for a folder without a checkpoint; for a run's log folder it names the folders to use
+// instead.
 tl::unexpected<Error> no_checkpoint(const std::string& folder) {
   std::vector<std::string> within;
   for (const char* const name : {"best", "last"})

@@ -1,4 +1,4 @@
-// Weights from wherever they are: a file, a checkpoint, a bucket, a web server.
+// Reads weights from a file, a checkpoint, a bucket or a web server.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace sluice::sessions {
 
-// `from`: a file that read_tensors reads, a checkpoint's folder or one of transformers (model.safetensors, or
-// the files that model.safetensors.index.json names), gs://… of a file, of a checkpoint or of a run's log
-// folder, or http(s)://… of a file. What is elsewhere is downloaded to a temporary file first. Errors name
+// `from`: a file that read_tensors reads; a checkpoint's folder; a folder of transformers (model.safetensors,
+// or the files that model.safetensors.index.json names); gs://… of a file, of a checkpoint or of a run's log
+// folder; or http(s)://… of a file. Remote files are downloaded to a temporary file first. Errors name
 // `from`.
 base::Result<NamedTensors> read_weights(const std::string& from);
 

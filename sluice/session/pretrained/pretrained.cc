@@ -13,7 +13,7 @@ namespace sluice {
 
 namespace pretrained_detail {
 
-// The model's own head in the place of whatever heads the folder has.
+// Replaces the folder's heads in `tensors` by the model's own head.
 void replace_head(const models::LanguageModel& model, sessions::NamedTensors& tensors) {
   const std::string body = models::body_prefix(model.options());
   const auto is_of_body = [&body](const auto& named) { return base::starts_with(named.first, body); };
@@ -22,8 +22,8 @@ void replace_head(const models::LanguageModel& model, sessions::NamedTensors& te
     if (!is_of_body(named)) tensors.push_back(std::move(named));
 }
 
-// That the folder has the head of the model, and not only another one (of questions, of tokens' classes, …).
-// load_module() names what is missing of a head.
+// Checks that the folder has the model's head, and not only another one (for questions, for classes of
+// tokens, …). load_module() reports the tensors of a head that are missing.
 void check_head(const models::LanguageModel& model, const sessions::NamedTensors& tensors,
                 const std::string& folder) {
   const std::string body = models::body_prefix(model.options());

@@ -12,10 +12,10 @@
 namespace sluice::sessions {
 namespace weight_files_detail {
 
-// As transformers choose among them.
+// The kinds of files, in the order in which transformers chooses among them.
 struct Kind {
   const char* one;
-  const char* index;  // of several files
+  const char* index;  // the index of several files
 };
 constexpr Kind kKinds[] = {{"model.safetensors", "model.safetensors.index.json"},
                            {"pytorch_model.bin", "pytorch_model.bin.index.json"}};

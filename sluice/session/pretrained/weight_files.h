@@ -1,4 +1,4 @@
-// The weights in a folder as transformers' save_pretrained writes it.
+// The weights in a folder, as transformers' save_pretrained writes them.
 #pragma once
 
 #include <string>
@@ -8,11 +8,12 @@
 
 namespace sluice::sessions {
 
-// model.safetensors, model.safetensors.index.json, pytorch_model.bin or pytorch_model.bin.index.json: the
-// path of the first that the folder has; "" where it has none.
+// Returns the path of the first of these that the folder has: model.safetensors,
+// model.safetensors.index.json, pytorch_model.bin, pytorch_model.bin.index.json; "" if it has none.
 std::string find_weight_files(const std::string& folder);
-// All tensors: of the one file, or of the files that the index names. A tensor that the index promises and
-// its file lacks is an error, and so is one that two files have. kNotFound for a folder without such files.
+// Reads all tensors from the one file, or from the files that the index names. It is an error if a file lacks
+// a tensor that the index promises, or if two files have the same one. kNotFound for a folder without such
+// files.
 base::Result<NamedTensors> read_weight_files(const std::string& folder);
 
 }  // namespace sluice::sessions

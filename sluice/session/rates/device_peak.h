@@ -1,4 +1,4 @@
-// What the devices of this process can do at most.
+// The peak performance of this process's devices.
 #pragma once
 
 #include <optional>
@@ -8,12 +8,12 @@
 
 namespace sluice::sessions {
 
-// Of one local replica of the device "xla", which is open. Of a CPU it is measured, once a machine: it is
-// kept beside the compiled programs. Nothing where it is not known. Nothing should run meanwhile.
+// The peak of one local replica of the device "xla", which must be open; empty if it is not known. For a CPU
+// it is measured once per machine and stored next to the compiled programs; run nothing else meanwhile.
 std::optional<estimate::Peak> replica_peak();
 
-// Of this machine's processor, on as many threads as one call of a kernel has; measured and kept alike.
-// FLOP/s are 0 where there is no fast kernel; both are 0 where the device is no CPU.
+// The peak of this machine's processor on the threads that one kernel call has; measured and stored likewise.
+// FLOP/s are 0 if there is no fast kernel; both values are 0 if the device is not a CPU.
 profile::Peaks call_peaks();
 
 }  // namespace sluice::sessions

@@ -1,4 +1,4 @@
-// From the steps of a stretch to what is said of them.
+// The conversion of a window of steps to the rates that are reported.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace sluice::sessions {
 
-// `processes`: that do the same steps with equally many rows. `peak`: of one replica.
+// `processes`: the number of processes that do the same steps with equally many rows. `peak`: of one replica.
 StepRates rates_of(const StepWindow& window, int processes, const std::optional<estimate::Peak>& peak,
                    const std::optional<pjrt::MemoryStats>& memory);
 

@@ -9,10 +9,10 @@
 namespace sluice::sessions {
 namespace {
 
-// How long word of an end may come behind the values that the step made.
+// How much later than a step's values the report of its end may arrive.
 constexpr std::chrono::seconds kPatience(1);
 
-// The least of the durations, in ascending order, that so many percent do not exceed.
+// The smallest of the durations, in ascending order, that `percent` percent of them do not exceed.
 double percentile(const std::vector<double>& sorted, int percent) {
   return sorted[(sorted.size() * static_cast<size_t>(percent) + 99) / 100 - 1];
 }
@@ -23,7 +23,7 @@ struct StepLog::Ends {
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<std::optional<double>> times;
-  int64_t first = 0;  // the step of the first of them
+  int64_t first = 0;  // the step that times.front() belongs to
 };
 
 StepLog::StepLog() : ends_(std::make_shared<Ends>()) {}
@@ -48,7 +48,7 @@ StepLog::End StepLog::step(const StepWork& work, bool counts) {
   };
 }
 
-// Takes the ends that are there, in the steps' order.
+// Takes the ends that have been reported, in the order of the steps.
 void StepLog::settle(std::optional<int64_t> until) {
   std::unique_lock lock(ends_->mutex);
   if (until)
