@@ -6,7 +6,7 @@
 namespace sluice::train {
 namespace {
 
-constexpr double kMinWeight = 1e-30;  // of a group in which nothing counts
+constexpr double kMinWeight = 1e-30;  // the divisor of a group in which nothing counts
 
 void add_to(torch::Tensor& sum, const torch::Tensor& value) { sum = sum.defined() ? sum + value : value; }
 

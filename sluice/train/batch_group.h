@@ -1,4 +1,4 @@
-// The batches of one update (accumulate): their gradients and values together.
+// The batches of one update (accumulate), with their gradients and values together.
 #pragma once
 
 #include <torch/torch.h>
@@ -11,13 +11,13 @@
 
 namespace sluice::train {
 
-// Throws kInvalidArgument where a step logs other names than the step before it.
+// Throws kInvalidArgument if a step logs other names than the step before it.
 void check_same_names(const NamedValues& before, const NamedValues& now);
-// Throws kInvalidArgument for a loss that depends on no parameter that is trained.
+// Throws kInvalidArgument for a loss that depends on no trained parameter.
 void check_has_gradient(const torch::Tensor& loss);
 
-// The loss of an update, its gradients and what is logged with it are means over all of its batches: by their
-// weights where the steps give weights (StepOutput::weight), else each batch counts as much.
+// The loss of an update, its gradients and its logged values are means over all of its batches: weighted if
+// the steps give weights (StepOutput::weight); otherwise each batch counts the same.
 class BatchGroup {
  public:
   BatchGroup(int64_t batches, int replicas) : batches_(batches), replicas_(replicas) {}
@@ -27,7 +27,7 @@ class BatchGroup {
                 const std::optional<RowWeights>& weights);
   // Adds the means of one batch. The names are the same in all batches of a group.
   void add(const NamedValues& means, const std::optional<RowWeights>& weights);
-  // After the last batch: the parameters' gradients, which are sums so far, become means.
+  // Call it after the last batch: turns the parameters' gradients from sums into means.
   void scale_gradients(const torch::nn::Module& model) const;
   NamedValues means() const;
 

@@ -21,10 +21,10 @@
 namespace sluice::train {
 namespace batch_size_finder_detail {
 
-constexpr int64_t kFirstSteps = 2;  // compile the step and fill what is read ahead
+constexpr int64_t kFirstSteps = 2;  // these compile the step and fill the prefetch buffers
 constexpr int64_t kSteps = kFirstSteps + 10;
 
-// Of a CPU, whose plugin does not say what it holds: the process's largest size, and the machine's.
+// For a CPU, whose plugin does not report its memory: the process's peak size, and the machine's memory.
 void add_host_memory(BatchSizeTrial& trial) {
   rusage usage{};
   struct sysinfo machine {};
@@ -33,7 +33,7 @@ void add_host_memory(BatchSizeTrial& trial) {
   trial.memory_limit = static_cast<int64_t>(machine.totalram) * static_cast<int64_t>(machine.mem_unit);
 }
 
-// All processes decide by the same numbers: process 0's rate, and the memory of the fullest.
+// All processes decide by the same numbers: process 0's rate, and the memory of the fullest device.
 void share(Session& session, BatchSizeTrial& trial) {
   const nlohmann::json own = {trial.examples_per_second, trial.memory.value_or(0),
                               trial.memory_limit.value_or(0)};
@@ -87,7 +87,8 @@ class Measure : public Callback {
 
 std::string in_words(int64_t bytes) { return base::memory_text(static_cast<uint64_t>(bytes)); }
 
-// The memory that twice the last trial's size will take, when it grows by as much as it did for each sample.
+// Predicts the memory for twice the last trial's size, if it grows for each sample as it did in the last
+// trial.
 std::optional<double> memory_of_next(const std::vector<BatchSizeTrial>& trials) {
   if (trials.size() < 2) return std::nullopt;
   const BatchSizeTrial &last = trials.back(), &before = trials[trials.size() - 2];
@@ -133,12 +134,12 @@ double fastest(const std::vector<BatchSizeTrial>& trials, size_t without_last = 
   return rate;
 }
 
-// A trial ended before its time, with this exit status.
+// Thrown when a trial ended early, with this exit status.
 struct Stopped {
   int exit_status;
 };
 
-// `leads`: whether this process is the one that says what it finds; known behind a trial.
+// `leads`: set after a trial; whether this process prints the results.
 BatchSizeTrial run_trial(const TrainOptions& options, int64_t batch_size, bool& leads) {
   TrainOptions of_trial = options;
   of_trial.batch_size = batch_size;

@@ -1,5 +1,5 @@
-// What TrainOptions chooses from: a type for each closed set, with the names by which flags, TOML files and
-// messages call its values.
+// The choices of TrainOptions: a type for each closed set, with the names of its values in flags, TOML files
+// and messages.
 #pragma once
 
 #include <array>
@@ -18,13 +18,13 @@ namespace sluice::train {
 enum class DeviceKind { kXla, kCpu };  // kCpu: LibTorch's own CPU, eager
 using data::MixBy;
 using data::OnError;
-using data::Remainder;  // but for kKeep: a smaller last batch would be a program of its own
+using data::Remainder;  // except kKeep: a smaller last batch would be a separate program
 enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp, kAdagrad };
-// What is trained: images to classes; language models that predict the next token (causal), or hidden ones
-// (masked), or the classes of texts.
+// The task to train: images to classes; language models that predict the next token (causal), or hidden
+// tokens (masked), or the classes of texts.
 enum class Task { kImages, kClm, kMlm, kClassify };
 using text::LongDocument;
-// What train/schedule.h computes.
+// The schedules that train/schedule.h computes.
 enum class LrSchedule {
   kConstant,
   kStep,
@@ -36,9 +36,9 @@ enum class LrSchedule {
   kOneCycle
 };
 enum class Precision { kF32, kBf16 };  // kBf16: products in bf16, weights stay f32
-// What becomes of an update whose loss or gradients are NaN or infinite: the run ends, or goes on without it.
+// What happens if the loss or gradients of an update are NaN or infinite: the run ends, or skips the update.
 enum class OnNan { kStop, kSkip };
-// Who prints the lines of a run: the leader (means over all replicas), or each process those of its own.
+// The processes that print a run's lines: the leader (means over all replicas), or each process its own.
 enum class LogWorkers { kLeader, kAll };
 
 template <typename Choice>
@@ -47,7 +47,7 @@ struct NamedChoice {
   const char* name;
 };
 
-// The values with their names, in the order in which they are shown.
+// The values with their names, in the order in which help and messages list them.
 template <typename Choice>
 inline constexpr std::array<NamedChoice<Choice>, 0> kChoices{};
 template <>
@@ -104,7 +104,7 @@ std::vector<std::string> choice_names() {
   return names;
 }
 
-// "bf16"; "" for a value that is none of these.
+// Returns a value's name, such as "bf16"; "" for a value without one.
 template <typename Choice>
 std::string name_of(Choice value) {
   for (const auto& choice : kChoices<Choice>)
@@ -112,18 +112,18 @@ std::string name_of(Choice value) {
   return "";
 }
 
-// The place of `text` in `names`. Throws sluice::Error (kInvalidArgument) that begins with `what` and says
-// which are known and which is the nearest.
+// Returns the index of `text` in `names`. Throws sluice::Error (kInvalidArgument); the message begins with
+// `what`, lists the known names and proposes the nearest one.
 std::size_t find_choice(const std::string& what, const std::string& text,
                         const std::vector<std::string>& names);
 
-// The value called `text`. Throws as find_choice does.
+// Returns the value with the name `text`. Throws as find_choice does.
 template <typename Choice>
 Choice parse_choice(const std::string& what, const std::string& text) {
   return kChoices<Choice>[find_choice(what, text, choice_names<Choice>())].value;
 }
 
-// Throws sluice::Error for a value that has no name, such as Remainder::kKeep.
+// Throws sluice::Error for a value without a name, such as Remainder::kKeep.
 template <typename Choice>
 void check_choice(const std::string& what, Choice value) {
   if (name_of(value).empty()) find_choice(what, "another value", choice_names<Choice>());

@@ -8,12 +8,14 @@ namespace classification_detail {
 using torch::nn::functional::cross_entropy;
 using torch::nn::functional::CrossEntropyFuncOptions;
 
-// The last two columns of a mixed batch (data/batch.h): the other label, and the share of the row's own one.
+// Returns the last two columns of a mixed batch (data/batch.h): the other label, and the share of the row's
+// own.
 std::pair<torch::Tensor, torch::Tensor> mixed_in(const Batch& batch) {
   return {batch.columns[batch.columns.size() - 2], batch.columns.back()};
 }
 
-// Which rows the model gets right; of a mixed row its larger part. Nothing where labels are no classes.
+// Which rows the model gets right; for a mixed row the larger part counts. Empty if the labels are not
+// classes.
 NamedValues right(const torch::Tensor& output, const Batch& batch, bool mixed) {
   if (output.dim() != 2 || batch.label.dim() != 1 || batch.label.scalar_type() != torch::kLong) return {};
   torch::NoGradGuard no_grad;

@@ -8,10 +8,10 @@
 
 namespace sluice::train {
 
-// `logits`: of a batch with a label for each row, [N, classes]. `options` must outlive the steps. The
-// monitored value is "accuracy".
+// `logits` computes [N, classes] from a batch with a label for each row. `options` must outlive the steps.
+// The monitored value is "accuracy".
 Steps classification(const TrainOptions& options, std::function<torch::Tensor(const Batch&)> logits);
-// Of images, which `forward` makes logits of.
+// The steps for images; `forward` computes their logits.
 Steps image_classification(const TrainOptions& options, std::function<torch::Tensor(torch::Tensor)> forward);
 
 }  // namespace sluice::train

@@ -1,4 +1,4 @@
-// What a run says on standard output: lines, and on a terminal a progress bar below them.
+// A run's standard output: lines, and on a terminal a progress bar below them.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@ enum class ConsoleMode { kText, kJson, kSilent };
 // Threads: one at a time.
 class Console {
  public:
-  // In kJson mode text lines go to standard error and only json() writes to standard output. kSilent: for all
-  // processes but the first.
+  // In kJson mode text lines go to standard error and only json() writes to standard output. kSilent is for
+  // all processes except the first.
   explicit Console(ConsoleMode mode);
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
   void line(const std::string& text);
-  // One JSON object; dropped in text mode.
+  // Writes one JSON object; text mode drops it.
   void json(const std::string& object);
-  // Redraws the bar at most ten times a second; nothing when standard output is no terminal. `total` 0:
-  // unknown.
+  // Redraws the bar, at most ten times per second; does nothing if standard output is not a terminal. `total`
+  // 0: unknown.
   void progress(const std::string& what, int64_t done, int64_t total, const std::string& note);
   void end_progress();
 
@@ -34,7 +34,7 @@ class Console {
   double last_ = 0;
 };
 
-// "[######------] 12/40": a bar of `width` characters.
+// Returns "[######------] 12/40": a bar of `width` characters.
 std::string bar_text(int64_t done, int64_t total, int width);
 
 }  // namespace sluice::train

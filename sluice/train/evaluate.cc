@@ -29,7 +29,7 @@ std::string ShapeNames::name(const std::string& what, const Batch& batch) {
 
 namespace evaluate_detail {
 
-// One number for each row, or undefined for a value of one element.
+// Returns one number for each row, or undefined for a value of one element.
 torch::Tensor by_row(const std::string& what, const torch::Tensor& value, const Batch& batch) {
   const int64_t rows = rows_of(batch);
   if (!value.is_floating_point())
@@ -50,7 +50,7 @@ torch::Tensor mean_of(const std::string& what, const torch::Tensor& value, const
   const torch::Tensor rows = evaluate_detail::by_row(what, value, batch);
   if (!rows.defined()) return value.reshape({});
   if (!batch.mask.defined()) return rows.mean();
-  // What padding gives may be anything, such as the logarithm of nothing.
+  // The values of padding may be anything, such as the logarithm of 0.
   const torch::Tensor counted = torch::where(batch.mask, rows, torch::zeros_like(rows));
   return counted.sum() / batch.mask.to(rows.scalar_type()).sum().clamp_min(1) * batch.weight;
 }

@@ -24,8 +24,8 @@ namespace event_writer_detail {
 
 constexpr const char* kStart = "events.out.tfevents.";
 
-// For the name of a file that is read after those that are there: TensorBoard sorts by name, so two starts in
-// one second would come in the order of their processes' numbers.
+// Returns the second for the name of a file that is read after the existing ones: TensorBoard sorts by name,
+// so two starts in one second would be read in the order of their process numbers.
 int64_t second_of(double wall, const std::vector<std::string>& there) {
   auto second = static_cast<int64_t>(wall);
   for (const std::string& name : there) {
@@ -37,7 +37,7 @@ int64_t second_of(double wall, const std::vector<std::string>& there) {
   return second;
 }
 
-// Sorted as texts, these are in their order.
+// Pads numbers so that their texts sort in the order of the numbers.
 std::string digits(int number) {
   const std::string text = std::to_string(number);
   return std::string(text.size() < 6 ? 6 - text.size() : 0, '0') + text;
@@ -92,7 +92,7 @@ uint32_t masked_crc32c(std::string_view bytes) { return std::rotr(crc32c(bytes),
 base::Result<EventWriter> EventWriter::create(const std::string& folder, int64_t first_step) {
   SLUICE_OK(base::make_directories(folder));
   SLUICE_TRY(const auto there, base::list_directory(folder));
-  static std::atomic<int> number{0};  // two writers in one second and process get files of their own
+  static std::atomic<int> number{0};  // two writers in one second and process get different files
   const double wall = base::wall_seconds();
   EventWriter writer;
   writer.path_ = base::join_path(

@@ -1,5 +1,5 @@
 // TensorBoard's event files: scalars, images and histograms over steps, texts, and a run's hyper-parameters.
-// Written without protobuf: the messages that these need are a handful of fields.
+// They are written without protobuf: the messages they need have only a few fields.
 #pragma once
 
 #include <cstdint>
@@ -13,29 +13,29 @@
 
 namespace sluice::train {
 
-// One file "events.out.tfevents.…" in a folder, appended to and flushed event by event, so that a killed run
-// leaves a readable file. Threads: one at a time.
+// Writes one file "events.out.tfevents.…" in a folder, appended to and flushed event by event, so that a
+// killed run leaves a readable file. Threads: one at a time.
 class EventWriter {
  public:
-  // Makes the folder when it is missing. The file's name comes behind those that are there, in the order in
-  // which TensorBoard reads them. It begins by saying (SessionLog START) that a run starts with the step
-  // `first_step`: readers drop what earlier files of the folder have of this step and later ones.
+  // Creates the folder if it is missing. The file's name sorts after the existing ones, in the order in which
+  // TensorBoard reads them. Its first record (SessionLog START) says that a run starts with the step
+  // `first_step`: readers drop the records of this and later steps in earlier files of the folder.
   static base::Result<EventWriter> create(const std::string& folder, int64_t first_step = 0);
   EventWriter(EventWriter&& other) noexcept;
   EventWriter& operator=(EventWriter&& other) noexcept;
   ~EventWriter();
 
-  // One point of the curve `tag`. `wall` is in seconds since 1970.
+  // Adds one point of the curve `tag`. `wall` is in seconds since 1970.
   base::Status scalar(std::string_view tag, double value, int64_t step, double wall);
-  // A text of TensorBoard's page TEXT, in Markdown.
+  // Adds a text, in Markdown, to TensorBoard's page TEXT.
   base::Status text(std::string_view tag, std::string_view markdown, int64_t step, double wall);
-  // An image of the page IMAGES: `png` is the file, its sides in pixels.
+  // Adds an image to the page IMAGES: `png` is the file, its sides are in pixels.
   base::Status image(std::string_view tag, std::string_view png, int64_t height, int64_t width, int64_t step,
                      double wall);
-  // Of the pages HISTOGRAMS and DISTRIBUTIONS.
+  // Adds a histogram to the pages HISTOGRAMS and DISTRIBUTIONS.
   base::Status histogram(std::string_view tag, const std::vector<HistogramBucket>& buckets, int64_t step,
                          double wall);
-  // What the page HPARAMS has of this run: its parameters when it begins, and that it has ended well.
+  // Write the run's records for the page HPARAMS: its parameters when it begins, and that it has ended well.
   base::Status hyper_parameters(const std::vector<HyperParameter>& parameters, double wall);
   base::Status ended(double wall);
   const std::string& path() const { return path_; }
@@ -48,7 +48,7 @@ class EventWriter {
   int descriptor_ = -1;
 };
 
-// CRC-32C (Castagnoli), and the rotated form that event files hold.
+// CRC-32C (Castagnoli), and the masked form in event files.
 uint32_t crc32c(std::string_view bytes);
 uint32_t masked_crc32c(std::string_view bytes);
 

@@ -1,4 +1,4 @@
-// What distinguishes one run from another, for TensorBoard's HParams page.
+// The settings that distinguish one run from another, for TensorBoard's HParams page.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace sluice::train {
 
 using HyperParameter = std::pair<std::string, std::variant<double, std::string, bool>>;
 
-// The recipe of a run: names as in a file of --config, and values. What has no part in it (weight averages
-// that are off, the crop of a language model) is left out. `global_batch`: samples of an update.
+// Returns the recipe of a run: names as in a file of --config, and values. Leaves out settings that have no
+// effect (weight averages that are off, the crop of a language model). `global_batch`: samples of an update.
 std::vector<HyperParameter> hyper_parameters(const TrainOptions& options, int64_t global_batch);
 
 }  // namespace sluice::train

@@ -23,7 +23,7 @@ namespace input_detail {
 // Images of one set: noise around a pattern of the class, so that a model can learn them.
 class FakeBatches {
  public:
-  // For the session's replicas of this process, out of all.
+  // Makes the batches of this process's replicas of the session.
   FakeBatches(const TrainOptions& options, bool training, int64_t rows, const Session& session,
               int64_t samples, int64_t batches, int64_t skip)
       : options_(options),
@@ -91,7 +91,7 @@ void set_reading(const TrainOptions& options, bool training, data::WebDataset& d
 
 void refuse_token_files(Task task, const std::string& shards) {
   const auto files = data::expand_urls(shards);
-  if (!files) return;  // whoever reads them says why
+  if (!files) return;  // the reader reports why
   for (const std::string& file : *files)
     if (base::ends_with(file, ".bin") && base::path_exists(file.substr(0, file.size() - 4) + ".idx"))
       throw_error(Code::kInvalidArgument,
@@ -129,10 +129,10 @@ data::WebDataset describe(const TrainOptions& options, const std::string& shards
   return dataset.batch(rows);
 }
 
-// The order of the training set and what becomes of its remainder.
+// Sets the order of the training set and the treatment of its remainder.
 void set_order(const TrainOptions& options, data::WebDataset& dataset) {
   dataset.shuffle(options.shuffle);
-  // The default fits itself to the replicas.
+  // The default value adapts to the number of replicas.
   if (options.streams != TrainOptions().streams) dataset.interleave(options.streams);
   if (options.original_workers > 0) {
     dataset.original(options.original_workers, options.original_samples);
@@ -179,7 +179,7 @@ Input::Input(const TrainOptions& options, bool training, std::shared_ptr<const d
 }
 
 void Input::check_batches() const {
-  // Of packed rows another epoch may fill a batch.
+  // With packed rows, another epoch may fill a batch.
   const bool always = epochs_are_alike() || samples_ < rows_ * replicas_;
   if (training_ && batches_ == 0 && always)
     throw_error(Code::kInvalidArgument,
@@ -208,7 +208,7 @@ std::unique_ptr<data::Dataset> Input::open_mixture() {
     sources.push_back({std::move(dataset), amount, shards});
   }
   auto mixture = std::make_unique<data::Mix>(std::move(sources), options_.mix_by);
-  // An epoch is whole updates, by which --mix-from counts.
+  // An epoch has whole updates, because --mix-from counts updates.
   const int64_t update = options_.accumulate * rows_ * replicas_;
   if (options_.epoch_samples > 0) mixture->epoch_samples(options_.epoch_samples);
   int64_t steps = mixture->size() / update;

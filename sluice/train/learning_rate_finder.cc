@@ -14,14 +14,14 @@
 namespace sluice::train {
 namespace learning_rate_finder_detail {
 
-constexpr double kKept = 0.98;  // of the mean of the losses in each step
+constexpr double kKept = 0.98;  // the share of the mean of the losses that each step keeps
 constexpr size_t kSkippedFirst = 10, kSkippedLast = 1;
 
-// The losses as they come, and whether they go on.
+// Collects the losses, and decides whether the sweep continues.
 class Losses {
  public:
   explicit Losses(double diverged) : diverged_(diverged) {}
-  // False: the loss has diverged, or is no number.
+  // Returns false if the loss has diverged, or is NaN or infinite.
   bool add(LearningRates& into, double loss) {
     mean_ = kKept * mean_ + (1 - kKept) * loss;
     const auto count = static_cast<double>(into.smoothed.size() + 1);
@@ -55,11 +55,11 @@ std::string table(const LearningRates& found) {
 
 std::optional<size_t> steepest_fall(const std::vector<double>& smoothed) {
   namespace detail = learning_rate_finder_detail;
-  std::vector<size_t> places;  // of finite losses
+  std::vector<size_t> places;  // with finite losses
   for (size_t i = detail::kSkippedFirst; i + detail::kSkippedLast < smoothed.size(); ++i)
     if (std::isfinite(smoothed[i])) places.push_back(i);
   if (places.size() < 2) return std::nullopt;
-  // Half the difference of both neighbours; at the ends the difference to the only one.
+  // The slope is half the difference of both neighbours; at the ends, the difference to the only neighbour.
   std::optional<size_t> best;
   double steepest = 0;
   for (size_t i = 0; i < places.size(); ++i) {
@@ -75,8 +75,8 @@ std::optional<size_t> steepest_fall(const std::vector<double>& smoothed) {
 
 namespace learning_rate_finder_detail {
 
-// The optimizers' state before the sweep: configure_optimizers may give the same ones to the training that
-// follows.
+// Keeps the optimizers' state from before the sweep: configure_optimizers may give the same optimizers to the
+// training that follows.
 class StateBefore {
  public:
   StateBefore(std::vector<torch::optim::Optimizer*> optimizers, const torch::nn::Module& model)
@@ -157,7 +157,7 @@ LearningRates Training::sweep_learning_rates(const LearningRateSweep& sweep) {
   return found;
 }
 
-// The loss before the update.
+// Returns the loss before the update.
 double Training::sweep_step(const std::function<std::shared_ptr<Batch>()>& next_batch) {
   BatchGroup group(options_.accumulate, session_.replicas());
   for (int64_t i = 0; i < group.batches(); ++i) {
@@ -169,7 +169,7 @@ double Training::sweep_step(const std::function<std::shared_ptr<Batch>()>& next_
     if (!more) group.scale_gradients(model_);
     session_.step(optimizers(), clip());
   }
-  // All processes must see the loss at the same step, so each one is waited for.
+  // All processes must see the loss at the same step, so each step is waited for.
   double loss = 0;
   session_.after_step({group.means().front().second}, [&](const std::vector<torch::Tensor>& host) {
     loss = host.front().to(torch::kDouble).mean().item<double>();

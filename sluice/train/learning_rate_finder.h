@@ -1,4 +1,4 @@
-// How high a learning rate can be: a sweep over rates before a training (L. Smith's range test).
+// A sweep over learning rates before a training, to find how high the rate can be (L. Smith's range test).
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,21 @@ SLUICE_API_BEGIN
 namespace sluice::train {
 
 struct LearningRateSweep {
-  double min = 1e-8, max = 1;  // the rates of the first and the last step; between them they rise as powers
+  double min = 1e-8, max = 1;  // rates of the first and the last step; they rise exponentially
   int64_t steps = 100;
-  double diverged = 4;  // the sweep ends when the smoothed loss is so many times the smallest one
+  double diverged = 4;  // the sweep ends when the smoothed loss is this many times its minimum
 };
 
 struct LearningRates {
-  // Of each step: its learning rate, its loss before the update, and the mean of the losses so far, in which
-  // 0.98 of the old mean stays.
+  // For each step: its learning rate, its loss before the update, and the moving mean of the losses so far,
+  // which keeps 0.98 of its old value.
   std::vector<double> rates, losses, smoothed;
-  // Where the smoothed loss falls fastest from step to step, without the first ten steps and the last one.
-  // Nothing when fewer than two finite losses are left.
+  // The rate where the smoothed loss falls fastest from step to step, without the first ten steps and the
+  // last one. Empty if fewer than two finite losses are left.
   std::optional<double> suggestion;
 };
 
-// The place in `smoothed` of that suggestion.
+// Returns the index in `smoothed` of the suggestion.
 std::optional<size_t> steepest_fall(const std::vector<double>& smoothed);
 
 }  // namespace sluice::train

@@ -18,7 +18,7 @@ constexpr const char* kColumns =
     "examples_per_second,step_p50_ms,step_p95_ms,tokens_per_second,flops_per_second,mfu,"
     "memory_in_use,memory_peak,input_share";
 
-// The measured values with the names of their columns and of their TensorBoard curves.
+// A measured value with the names of its column and of its TensorBoard curve.
 struct Field {
   std::string column, curve;
   std::optional<double> value;
@@ -46,7 +46,7 @@ std::vector<Field> fields(const Measurement& row) {
           {"input_share", "Step/input share", steps.input_share}};
 }
 
-// The same with what the run has of its own.
+// Returns the row's fields, including the run's own values.
 std::vector<Field> all_fields(const Measurement& row) {
   std::vector<Field> all = fields(row);
   for (const auto& [column, curve, value] : row.others) all.push_back({column, curve, value});
@@ -60,7 +60,7 @@ base::Status append(const std::string& path, const std::string& line) {
   return {};
 }
 
-// The number after `mark` in a line, or nothing.
+// Returns the number after `mark` in a line; empty if there is none.
 std::optional<int64_t> number_after(const std::string& line, const std::string& mark) {
   size_t at = line.find(mark);
   if (at == std::string::npos) return std::nullopt;
@@ -70,7 +70,8 @@ std::optional<int64_t> number_after(const std::string& line, const std::string& 
   return value;
 }
 
-// What a line of metrics.csv is: a test, or the end of an epoch, which has no learning rate.
+// is_test: whether a line of metrics.csv is a test's; is_of_epoch: an epoch's end, which has no learning
+// rate.
 bool is_test(const std::vector<std::string>& cells) { return cells.size() > 1 && cells[1] == "test"; }
 bool is_of_epoch(const std::vector<std::string>& cells) {
   return cells.size() > 7 && cells[1] == "train" && cells[7].empty();
@@ -81,7 +82,7 @@ std::optional<int64_t> csv_step(const std::string& line) {
   return cells.size() > 3 ? number_after("=" + cells[3], "=") : std::nullopt;
 }
 
-// Keeps the lines of steps up to `last`; a line cut off in the middle has no step or no end, and goes too.
+// Keeps the lines of steps up to `last`; removes lines cut off in the middle, which have no step or no end.
 template <typename StepOf>
 base::Status keep_until(const std::string& path, int64_t last, bool header, const StepOf& step_of) {
   if (!base::path_exists(path)) return {};
@@ -97,8 +98,8 @@ base::Status keep_until(const std::string& path, int64_t last, bool header, cons
   return base::write_file_atomically(path, kept);
 }
 
-// Sees to it that a table has these columns: a new one has them alone, one that is there gets those that it
-// lacks, empty, behind its own. Returns all of them.
+// Makes sure that a table has these columns: a new table has only them; an existing one gets the columns that
+// it lacks, empty, after its own. Returns all of its columns.
 base::Result<std::vector<std::string>> widen(const std::string& path,
                                              const std::vector<std::string>& wanted) {
   std::string text;
@@ -146,7 +147,7 @@ std::string number_text(double value) {
 
 namespace metrics_detail {
 
-// What all lines begin with.
+// Returns the start of every line.
 std::string json_head(double wall, const std::string& split, int64_t epoch, int64_t step) {
   char time[40];
   auto end = std::to_chars(time, time + sizeof time, wall, std::chars_format::fixed, 3);
@@ -182,7 +183,7 @@ base::Result<MetricsWriter> MetricsWriter::create(const std::string& folder, int
   SLUICE_OK(base::make_directories(folder));
   const std::string csv = base::join_path(folder, "metrics.csv"),
                     jsonl = base::join_path(folder, "metrics.jsonl");
-  // The line of metrics.jsonl is the last thing that is written of a row.
+  // The line of metrics.jsonl is the part of a row that is written last.
   RowsDue there;
   bool has_times = false;
   const auto step_of_json = [&](const std::string& line) {
@@ -219,7 +220,7 @@ base::Status MetricsWriter::begin(const std::vector<HyperParameter>& parameters,
   const double wall = base::wall_seconds();
   SLUICE_OK(events_.hyper_parameters(parameters, wall));
   if (config.empty()) return {};
-  // At the first step of this start: a reader that drops an earlier start's steps drops its text, too.
+  // At the first step of this start: a reader that drops an earlier start's steps also drops its text.
   return events_.text("options", base::str("```\n", base::shown_urls(config), "```\n"), first_step_, wall);
 }
 

@@ -24,11 +24,11 @@ stablehlo::LayerWork& operator+=(stablehlo::LayerWork& sum, const stablehlo::Lay
 
 std::string flops_text(const stablehlo::Flops& flops) {
   const std::string text = base::unit_text(flops.sum(), "FLOP");
-  return flops.complete() ? text : "> " + text;  // loops of unknown length
+  return flops.complete() ? text : "> " + text;  // some loops have an unknown length
 }
 std::string bytes_text(int64_t bytes) { return base::memory_text(static_cast<uint64_t>(bytes)); }
 
-// "Conv2d" of "torch::nn::Conv2dImpl"; a demangled name in namespaces of its own loses these.
+// Returns "Conv2d" for "torch::nn::Conv2dImpl": a demangled name without its namespaces.
 std::string type_of(const torch::nn::Module& module) {
   std::string name = module.name();
   if (const size_t end = name.find('<'); end != std::string::npos) name.resize(end);
@@ -57,7 +57,7 @@ class Summary {
   }
 
  private:
-  // Of the module and all below it.
+  // Adds the rows of the module and of all modules below it; returns their counts.
   Counts add(const torch::nn::Module& module, const std::string& name, int64_t level) {
     const size_t at = rows_.size();
     if (level > 0) rows_.emplace_back();
@@ -85,7 +85,8 @@ class Summary {
     return sum;
   }
 
-  // What belongs to no module of the first level: losses, metrics, input, the model's own parameters.
+  // Adds a row for what belongs to no module of the first level: losses, metrics, input, the model's own
+  // parameters.
   void add_others(const torch::nn::Module& model) {
     const auto names = model.named_children().keys();
     base::TableRow row = row_of("(no layer)", "", {}, [&](const std::string& layer) {
@@ -103,7 +104,7 @@ class Summary {
     into.bytes += parameter.numel() * static_cast<int64_t>(parameter.element_size());
   }
 
-  // The work is that of the layers that belong to the row.
+  // Returns a row; its work is the sum over the layers that belong to the row.
   template <typename Belongs>
   base::TableRow row_of(const std::string& name, const std::string& type, const Counts& counts,
                         const Belongs& belongs) const {

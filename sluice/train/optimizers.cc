@@ -7,7 +7,8 @@ namespace {
 
 using namespace torch::optim;
 
-// An optimizer over the groups that the options ask for. `settings` has everything but the weight decay.
+// Makes an optimizer over the groups that the options ask for. `settings` has everything except the weight
+// decay.
 template <typename Optimizer, typename Settings>
 std::unique_ptr<Optimizer> over_groups(const TrainOptions& options,
                                        const std::vector<torch::Tensor>& parameters, Settings settings) {

@@ -10,8 +10,8 @@
 
 namespace sluice::train {
 
-// The one that the options name, with their settings. With `no_decay` it has two groups: the parameters that
-// decay, and those with fewer than two dimensions.
+// Returns the optimizer that the options name, with their settings. With `no_decay` it has two groups: the
+// parameters that decay, and the parameters with fewer than two dimensions.
 std::unique_ptr<torch::optim::Optimizer> make_optimizer(const TrainOptions& options,
                                                         const std::vector<torch::Tensor>& parameters);
 

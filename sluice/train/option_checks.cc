@@ -19,23 +19,23 @@ namespace sluice::train {
 namespace option_checks_detail {
 
 constexpr int64_t kMaxNumber = int64_t{1} << 53;
-constexpr int64_t kMaxStreams = 1 << 16;        // that a data::WebDataset takes
+constexpr int64_t kMaxStreams = 1 << 16;        // the largest value that data::WebDataset accepts
 constexpr double kMaxSamples = 1e12;            // of a mixture
-constexpr int64_t kMinManyClasses = 1'000'000;  // models are looked at from there on
+constexpr int64_t kMinManyClasses = 1'000'000;  // from here on, check_classes counts the weights
 
 template <typename Value>
 [[noreturn]] void refuse(const std::string& flag, const char* expected, const Value& found) {
   throw_error(Code::kInvalidArgument, base::str(flag, " takes ", expected, ", not ", found));
 }
 
-// `fits` is false of what is no number, too.
+// `fits` is also false for NaN.
 void demand(const char* flag, bool fits, const char* expected, double found) {
   if (!fits) refuse(flag, expected, found);
 }
 
 bool is_zero_or_more(double number) { return number >= 0 && std::isfinite(number); }
 
-// Of --mix and --mix-from.
+// Checks --mix and --mix-from.
 void check_mixture(const TrainOptions& options) {
   const bool shares = options.mix_by == MixBy::kShare;
   double sum = 0;
@@ -64,7 +64,7 @@ void check_mixture(const TrainOptions& options) {
   }
 }
 
-// Of the weights of an image model that each class has its own of.
+// The number of an image model's weights that one more class adds.
 int64_t weights_of_a_class(const std::string& model) {
   const auto weights = [&](int64_t classes) {
     int64_t all = 0;
@@ -75,9 +75,10 @@ int64_t weights_of_a_class(const std::string& model) {
   return weights(2) - weights(1);
 }
 
-// What of the schedule wsd is known before the length of an epoch is; a part that is not counts as 0.
+// Checks the parts of the schedule wsd that are known before the length of an epoch; an unknown part counts
+// as 0.
 void check_wsd(const TrainOptions& options) {
-  if (options.fast_dev_run > 0) return;                                  // it has no such parts
+  if (options.fast_dev_run > 0) return;                                  // such runs have neither
   const bool counted = options.max_steps > 0 || options.max_tokens > 0;  // the run ends within its epochs
   const bool own_decay = options.decay_steps == 0 && options.decay_tokens == 0 && options.decay_epochs < 0;
   base::value_or_throw(check_wsd_parts(options.warmup_epochs,
@@ -94,7 +95,7 @@ void check_wsd(const TrainOptions& options) {
 void at_least(const char* flag, int64_t value, int64_t least) {
   if (value < least)
     throw_error(Code::kInvalidArgument, base::str(flag, " must be at least ", least, ", not ", value));
-  // What is read as a larger number than there is becomes the largest.
+  // A number that is too large for the type was read as the type's largest value.
   const char* const more = value == std::numeric_limits<int64_t>::max() ? " or more" : "";
   if (value > option_checks_detail::kMaxNumber)
     throw_error(Code::kInvalidArgument, base::str(flag, " must be at most ", option_checks_detail::kMaxNumber,
@@ -184,7 +185,7 @@ void check_machine(const TrainOptions& options) {
                 base::str("--device cpu is LibTorch's own and has one replica: leave --devices and ",
                           "--device-ids out, or take --device xla"));
   if (!cpu && !options.plugin.empty() && options.plugin != "auto") {
-    const auto found = pjrt::find_plugin(options.plugin, {});  // in no folder: is it a name, or a path?
+    const auto found = pjrt::find_plugin(options.plugin, {});  // searches no folder: name or path?
     if (!found && found.error().code() == Code::kInvalidArgument)
       throw_error(found.error().code(), found.error().what());
   }

@@ -1,5 +1,4 @@
-// Everything that `sluice train` can be told, and what it answers. The defaults are the ones that --help
-// shows.
+// All options of `sluice train`, and its result. The defaults are the ones that --help shows.
 #pragma once
 
 #include <cstdint>
@@ -18,68 +17,69 @@ namespace sluice::train {
 struct TrainOptions {
   Task task = Task::kImages;
 
-  // The model: a name that models::create() takes. Of a language model one of models::language_presets(), or
-  // a config.json, or a folder with one.
+  // The model: a name that models::create() takes. For a language model: one of models::language_presets(), a
+  // config.json, or a folder with one.
   std::string model;
   int64_t classes = 0;
-  // To start from: what read_weights takes (session/weights.h). Of a language model also a folder of
-  // transformers, which then says what the model is.
+  // The weights to start from, as read_weights takes them (session/weights.h). For a language model also a
+  // folder of transformers, which then defines the model.
   std::string weights;
 
   // The data: shards as data::WebDataset takes them.
   std::string train;
-  // Instead of `train`: a mixture of several sets, in the numbers that mix_by says (data/mixture.h).
+  // Instead of `train`: a mixture of several sets, in amounts that mix_by interprets (data/mixture.h).
   struct MixedShards {
     std::string shards;
     double amount = 1;
   };
   std::vector<MixedShards> mix;
   MixBy mix_by = MixBy::kShare;
-  int64_t epoch_samples = 0;  // of a mixture by shares; 0: as many as the sets have together
-  // Other shares of the mixture from a step on.
+  int64_t epoch_samples = 0;  // of a mixture by shares; 0: all samples of the sets together
+  // Other shares of the mixture, from a step on.
   struct MixChange {
     int64_t step = 0;
     std::vector<double> shares;
   };
   std::vector<MixChange> mix_from;
   std::string test;
-  // More test sets, whose values are called NAME/loss and so on.
+  // More test sets; their values are called NAME/loss and so on.
   struct NamedShards {
     std::string name, shards;
   };
   std::vector<NamedShards> more_tests;
-  // Conditions on samples of the training and of the test set, all of which must hold (WebDataset::where()).
+  // Conditions on samples of the training and of the test set; a sample must meet all of them
+  // (WebDataset::where()).
   std::vector<std::string> where, test_where;
   std::string images = data::kImageExtensions;
   std::string labels = "cls";
   int64_t channels = 3;                    // 3: colour, 1: grey
   int64_t shuffle = 10000;                 // samples in the shuffle buffers of all processes together
   int64_t streams = 64;                    // that an epoch is dealt to: a multiple of the replicas
-  Remainder remainder = Remainder::kDrop;  // what becomes of samples that do not fill a batch
-  int64_t original_workers = 0;            // above 0: the order of PyTorch's DataLoader with so many workers
-  int64_t original_samples = 0;            // what an epoch is believed to have there; 0: counted
+  Remainder remainder = Remainder::kDrop;  // what happens to samples that do not fill a batch
+  int64_t original_workers = 0;            // above 0: the order of PyTorch's DataLoader with N workers
+  int64_t original_samples = 0;            // samples that such an epoch is assumed to have; 0: counted
   int64_t shard_size = 0;                  // samples in each training shard; 0: counted
-  OnError on_error = OnError::kStop;       // of shards and samples
-  std::string max_bad = "0.1%";            // bad samples of an epoch that are left out at most
-  bool allow_unknown_loss = false;         // damaged shards may lose samples that nobody counts
-  int64_t max_sample = 1024;               // that a sample's members and decoding may claim [MiB]
-  int64_t max_buffered = 8;                // that shuffle buffers, batches and unpackers hold [GiB]
-  int64_t max_pixels = 100;                // of an image [millions]
+  OnError on_error = OnError::kStop;       // for shards and samples
+  std::string max_bad = "0.1%";            // the most bad samples of an epoch that may be left out
+  bool allow_unknown_loss = false;         // allow damaged shards to lose an unknown number of samples
+  int64_t max_sample = 1024;               // the most that a sample's members and decoding may use [MiB]
+  int64_t max_buffered = 8;                // the most that shuffle buffers, batches and unpackers hold [GiB]
+  int64_t max_pixels = 100;                // the most of an image [millions]
   int64_t prefetch = 256;                  // batches ahead on the host [MiB]
   std::string cache;                       // folder that keeps remote shards; empty: none
-  int64_t cache_size = 100;                // of them at most [GiB]
-  int64_t resize = 0;                      // pixels of the shorter side; 0: as it is
+  int64_t cache_size = 100;                // the most that the cache holds [GiB]
+  int64_t resize = 0;                      // pixels of the shorter side; 0: not resized
   int64_t crop = 0;  // side of a random crop in training, of a centre crop in the test; 0: none
   int64_t crop_padding = 4;
-  // Side of RandomResizedCrop in training; the test's images are resized to 8/7 of it and cut to their
-  // middle. 0: none.
+  // Side of RandomResizedCrop in training; the test's images are resized to 8/7 of it and cropped to their
+  // centre. 0: none.
   int64_t random_resized_crop = 0;
   // Mixes the images and the losses of neighbours in a batch: the alpha of the Beta distribution of their
-  // shares; 0: not at all. With both, each row gets one of the two.
+  // shares; 0: off. With both, each row gets one of the two.
   double mixup = 0, cutmix = 0;
   bool exif_rotation = false;
   bool flip = false;
-  // Of training images, after the steps above and in this order; see data/dataset.h.
+  // Changes to training images, after the steps above and in this order; see data/dataset.h.
   std::vector<double> color_jitter;   // brightness, contrast, saturation, hue; empty: none
   std::vector<int64_t> rand_augment;  // operations, magnitude; empty: none
   double auto_contrast = 0;           // share of the images
@@ -87,43 +87,46 @@ struct TrainOptions {
   std::vector<float> deviation;       // empty: 0.25 each
   int workers = 0;                    // decoding threads; 0: one for each core, at most 8
   bool fake_data = false;             // random images instead of shards
-  int64_t image_size = 32;            // of fake data, pixels
-  int64_t train_size = 12800;         // of fake data, samples
-  int64_t test_size = 1280;           // 0: no test
+  int64_t image_size = 32;            // side of fake data's images, pixels
+  int64_t train_size = 12800;         // samples of fake data
+  int64_t test_size = 1280;           // samples of fake data's test; 0: no test
 
-  // Of language models, whose `train` and `test` are token files (text/token_file.h), of kClassify shards.
-  std::string tokenizer;  // a tokenizer.json or its folder; empty: the one beside the token files, if any
+  // For language models, whose `train` and `test` are token files (text/token_file.h); for kClassify they are
+  // shards.
+  std::string tokenizer;  // a tokenizer.json or its folder; empty: the one next to the token files, if any
   int64_t length = 0;     // tokens of a row; 0: the model's positions, but at most 1024
-  std::string shapes;     // "16x512,32x256": batches of single documents have these; empty: running text
-  bool pack = false;      // rows of `length` are filled with whole documents
-  LongDocument long_documents = LongDocument::kError;  // longer than a row
-  double mask_share = 0.15;                            // of the tokens that mlm hides
+  std::string shapes;     // "16x512,32x256": the shapes of batches of single documents; empty: running text
+  bool pack = false;      // fill rows of `length` with whole documents
+  LongDocument long_documents = LongDocument::kError;  // for documents longer than a row
+  double mask_share = 0.15;                            // the share of the tokens that mlm hides
   std::string texts = "txt";                           // kClassify: extensions of the text in a sample
 
   // The recipe.
   int64_t batch_size = 128;       // per replica
-  int64_t global_batch_size = 0;  // all replicas and accumulated batches together; above 0 it decides
+  int64_t global_batch_size = 0;  // of all replicas and accumulated batches; above 0 it takes precedence
   int64_t test_batch_size = 0;    // per replica; 0: as in training
   int64_t accumulate = 1;         // batches for one update
   int64_t epochs = 18;
   int64_t steps_per_epoch = 0;  // 0: the whole training set
-  int64_t max_steps = 0;        // updates of the run; 0: as many as its epochs have
-  int64_t max_tokens = 0;  // of token files: the update with which so many have been trained on is the last
-  double max_seconds = 0;  // of the run, what came before a resume included; 0: no end
+  int64_t max_steps = 0;        // updates of the run; 0: those of its epochs
+  // For token files: the update that reaches this number of trained tokens is the last one; 0: no limit.
+  int64_t max_tokens = 0;
+  double max_seconds = 0;  // of the run, including the parts before a resume; 0: no limit
   int64_t test_every_epochs = 1;
-  int64_t test_every_steps = 0;  // updates of the run, beside those; 0: not within epochs
-  int64_t patience = 0;          // tests without a better value after which the run ends; 0: it does not
-  double min_delta = 0;          // by so much at least a value must be better for that
-  int64_t save_top_k = 0;        // so many checkpoints of the best tests, in top-STEP beside last and best
+  int64_t test_every_steps = 0;  // updates of the run, in addition; 0: no tests within epochs
+  int64_t patience = 0;          // the run ends after this number of tests without a better value; 0: never
+  double min_delta = 0;          // how much better a value must be to count for patience
+  int64_t save_top_k = 0;        // the number of checkpoints of the best tests, in top-STEP
   double ema = 0;  // decay of an average of the weights, which tests measure; 0: none (WeightAverage)
   bool ema_warmup = false;
-  int64_t swa_start = 0;  // the epoch, from 1, with which their mean over the epochs begins; 0: none
-  // Parameters that are not trained, by their names or those of their modules, with * for any letters.
+  int64_t swa_start = 0;  // the epoch, from 1, with which the weights' mean over the epochs begins; 0: none
+  // Parameters that are not trained: their names or their modules' names, with * for any letters.
   std::vector<std::string> freeze;
-  int64_t unfreeze_epoch = 0;      // the epoch, from 1, with which they are trained; 0: never
+  int64_t unfreeze_epoch = 0;      // the epoch, from 1, from which they are trained; 0: never
   int64_t limit_test_batches = 0;  // of each replica; 0: the whole test set
-  int64_t overfit_batches = 0;     // above 0: every epoch is these batches, the first ones of epoch 0
-  // Above 0: a trial of one epoch of so many batches with a test of as many, in a log folder that is deleted.
+  int64_t overfit_batches = 0;     // above 0: every epoch is the first N batches of epoch 0
+  // Above 0: a trial of one epoch with this number of batches, and a test with the same number, in a log
+  // folder that is deleted.
   int64_t fast_dev_run = 0;
   OptimizerKind optimizer = OptimizerKind::kSgd;
   double lr = 0.1;
@@ -132,21 +135,21 @@ struct TrainOptions {
   double momentum = 0.9;         // of SGD and RMSprop
   bool nesterov = false;         // of SGD
   std::vector<double> betas;     // of Adam and AdamW; empty: 0.9, 0.999
-  double eps = 0;                // of all but SGD; 0: the optimizer's own
+  double eps = 0;                // for all but SGD; 0: the optimizer's own
   double weight_decay = 1e-4;
-  bool no_decay = false;  // of parameters with fewer than two dimensions: biases and those of norms
+  bool no_decay = false;  // for parameters with fewer than two dimensions: biases and the parameters of norms
   double label_smoothing = 0;
-  bool recompute = false;       // layers are computed again in the backward pass (models::TransformerOptions)
+  bool recompute = false;       // compute layers again in the backward pass (models::TransformerOptions)
   double clip_norm = 0;         // of all gradients together; 0: no limit
   double clip_value = 0;        // of each element of a gradient; 0: no limit
-  OnNan on_nan = OnNan::kStop;  // of an update's loss or gradients
+  OnNan on_nan = OnNan::kStop;  // for an update's loss or gradients
   LrSchedule lr_schedule = LrSchedule::kCosine;
   double warmup_epochs = -1;  // -1: the schedule's own
-  int64_t warmup_steps = 0;   // instead of it
-  int64_t warmup_tokens = 0;  // likewise, of token files: the update that reaches them ends it
+  int64_t warmup_steps = 0;   // instead of warmup_epochs
+  int64_t warmup_tokens = 0;  // likewise, for token files: the update that reaches them ends the warm-up
   double decay_epochs = -1;   // of kWsd; -1: a tenth of the run
-  int64_t decay_steps = 0;    // instead of it
-  int64_t decay_tokens = 0;   // likewise, of token files: the last ones of the run
+  int64_t decay_steps = 0;    // instead of decay_epochs
+  int64_t decay_tokens = 0;   // likewise, for token files: the last tokens of the run
   double lr_every_epochs = 20;
   double lr_divisor = 5;
   double min_lr = 0;
@@ -161,20 +164,20 @@ struct TrainOptions {
   Precision precision = Precision::kF32;
   std::optional<bool> cpu_kernels, strict, detect_anomaly, exact;  // see DeviceOptions
   bool sync_batch_norm = false;                                    // statistics over all replicas' batches
-  int64_t check_replicas = 0;  // compare the parameters on all replicas every so many steps; 0: never
+  int64_t check_replicas = 0;  // compare the parameters on all replicas every N steps; 0: never
 
-  // What is written.
+  // The output.
   std::string logdir = "sluice-run";
-  int64_t log_steps = 20;                        // a line every so many steps of an epoch
-  LogWorkers log_workers = LogWorkers::kLeader;  // whose
-  std::string metrics;  // of each test besides loss and accuracy: names with commas between (metrics/names.h)
-  // A tracking server of MLflow, http(s)://host[:port]; empty: none. And the experiment there.
+  int64_t log_steps = 20;                        // a line every N steps of an epoch
+  LogWorkers log_workers = LogWorkers::kLeader;  // the processes whose lines are printed
+  std::string metrics;  // of each test besides loss and accuracy: names separated by commas (metrics/names.h)
+  // A tracking server of MLflow, http(s)://host[:port]; empty: none. Then the experiment there.
   std::string mlflow;
   std::string mlflow_experiment = "Default";
   bool histograms = false;  // of the weights, for TensorBoard (Histograms)
-  int64_t log_images = 0;   // so many images of each test, for TensorBoard
-  int64_t save_steps = 0;   // a checkpoint every so many steps of an epoch, and at its end
-  double save_minutes = 0;  // one after so many minutes without any; 0: only these
+  int64_t log_images = 0;   // the number of images of each test, for TensorBoard
+  int64_t save_steps = 0;   // a checkpoint every N steps of an epoch, and at its end
+  double save_minutes = 0;  // a checkpoint after N minutes without one; 0: never
   std::string
       resume;  // "": from the start; "auto": from logdir's last checkpoint if there is one; else a folder
   std::string profile;  // "10:13": the steps 10 to 12 of this start; empty: none
@@ -183,7 +186,7 @@ struct TrainOptions {
   std::string profiler_port;  // of each process: 9012, or 0.0.0.0:9012; empty: none (see Options)
   std::string status_port;    // of the leader: 9100, or 0.0.0.0:9100; empty: none (see Options)
   bool json = false;
-  bool quiet = false;  // nothing is said
+  bool quiet = false;  // print nothing
   std::string config;  // all options as text, kept in checkpoints
 };
 
@@ -199,29 +202,28 @@ enum ExitStatus {
 
 struct TrainResult {
   int exit_status = kDone;
-  int64_t steps = 0;                                   // of the whole run, earlier parts included
+  int64_t steps = 0;                                   // updates of the whole run, earlier parts included
   double accuracy = -1;                                // percent, of the last evaluation; -1: none
   double best_accuracy = -1;                           // percent
-  std::vector<std::pair<std::string, double>> values;  // all of the last evaluation, shares in percent
-  std::optional<double> best;                          // of the monitored one
+  std::vector<std::pair<std::string, double>> values;  // all values of the last evaluation, shares in percent
+  std::optional<double> best;                          // of the monitored value
   double loss = 0;                                     // of the last logged step
   double examples_per_second = 0;
 };
 
-// The steps [first, end) of --profile, both 0 for "". Throws sluice::Error for what is none.
+// The steps [first, end) of --profile; both are 0 for "". Throws sluice::Error for an invalid text.
 struct ProfileSteps {
   int64_t first = 0, end = 0;
 };
 ProfileSteps profile_steps(const std::string& text);
-// Throws sluice::Error for options that are wrong whatever the data and the machine are: an unknown model,
-// (with the nearest known one), a missing or senseless number.
+// Throws sluice::Error for options that are wrong with any data and on any machine: an unknown model (with
+// the nearest known one), a missing or senseless number.
 void check(const TrainOptions& options);
-// Sets what language models are trained with where nobody says otherwise: AdamW (betas 0.9, 0.95; mlm 0.9,
-// 0.98, kClassify 0.9, 0.999), learning rate 5e-4 (kClassify 5e-5), weight decay 0.1 of matrices alone,
-// clip_norm 1, a warm-up of a tenth of the first epoch, 8 rows a batch, 1 epoch (kClassify 32 rows, 3
-// epochs).
+// Sets the defaults for training language models: AdamW (betas 0.9, 0.95; mlm 0.9, 0.98, kClassify 0.9,
+// 0.999), learning rate 5e-4 (kClassify 5e-5), weight decay 0.1 of matrices only, clip_norm 1, a warm-up of a
+// tenth of the first epoch, 8 rows per batch, 1 epoch (kClassify 32 rows, 3 epochs).
 void set_language_recipe(TrainOptions& options);
-// Checks, then trains as the options say. Throws sluice::Error.
+// Checks the options, then trains. Throws sluice::Error.
 TrainResult train(const TrainOptions& options);
 
 }  // namespace sluice::train

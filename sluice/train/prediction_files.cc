@@ -24,7 +24,7 @@ namespace prediction_files_detail {
 
 using Json = nlohmann::ordered_json;
 
-// JSON has no numbers for what is not finite.
+// JSON has no numbers for NaN and infinite values: these become texts.
 Json number(double value) {
   if (std::isfinite(value)) return value;
   return number_text(value);
@@ -44,7 +44,7 @@ Json json_of(const at::Tensor& value) {
   return std::isfinite(single) ? Json::parse(number_text(single)) : number(single);
 }
 
-// What NumPy has no type for (bfloat16, float8) becomes float32.
+// Types that NumPy does not have (bfloat16, float8) become float32.
 base::Result<std::string> npy_of(const std::string& name, const at::Tensor& value) {
   const char* type = "<f4";
   at::Tensor row = value;
@@ -110,10 +110,10 @@ class Lines final : public PredictionFile {
   std::string pending_;
 };
 
-// "codes-%04d.tar" cut in two, with the digits between.
+// "codes-%04d.tar" cut in two, with the number of digits between.
 struct ShardNames {
   std::string before, after;
-  std::optional<size_t> digits;  // nothing: one shard of this name
+  std::optional<size_t> digits;  // empty: one shard with this name
 
   std::string name(int64_t shard) const {
     if (!digits) return before;
@@ -144,7 +144,7 @@ base::Result<ShardNames> parse_names(const std::string& file) {
                     digits.empty() ? 0 : static_cast<size_t>(std::stoi(digits))};
 }
 
-// Shards in a hidden folder beside their place, until all are written.
+// Writes shards to a hidden folder next to their place, until all are written.
 class Shards final : public PredictionFile {
  public:
   static base::Result<std::unique_ptr<PredictionFile>> create(const std::string& path,
@@ -207,7 +207,7 @@ class Shards final : public PredictionFile {
     std::error_code ignored;
     if (!hidden_.empty()) std::filesystem::remove_all(hidden_, ignored);
   }
-  // That readers find the sample again, under this key and with these names.
+  // Checks that readers will find the sample again, under this key and with these names.
   base::Status check(const std::string& key, const NamedValues& values) const {
     const std::string last = key.substr(key.rfind('/') + 1);
     if (last.empty() || last.find('.') != std::string::npos)
@@ -239,7 +239,7 @@ class Shards final : public PredictionFile {
     return data::write_index(path, index);
   }
 
-  // Of names with another dot than that of .tar, several would have one index file.
+  // If names have a dot before the one of .tar, several shards would have one index file.
   bool is_indexed() const { return written_.back().find('.', 1) == written_.back().size() - 4; }
   base::Status move(const std::string& file) const {
     const std::string from = base::join_path(hidden_, file), to = base::join_path(folder_, file);
@@ -250,9 +250,9 @@ class Shards final : public PredictionFile {
   std::string folder_, hidden_;
   ShardNames names_;
   int64_t size_ = 0, in_shard_ = 0, samples_ = 0;
-  std::string key_, last_key_;  // before the numbers of samples without keys; of the last sample of the shard
+  std::string key_, last_key_;  // prefix of keys made of numbers; the shard's last key
   std::optional<data::TarWriter> writer_;
-  std::vector<std::string> written_;  // names of the shards, the open one with them
+  std::vector<std::string> written_;  // names of the shards, including the open one
 };
 
 std::string own_path(const PredictionPlace& place) {
@@ -261,7 +261,7 @@ std::string own_path(const PredictionPlace& place) {
   const size_t slash = path.rfind('/') == std::string::npos ? 0 : path.rfind('/') + 1;
   const size_t dot = path.rfind('.');
   const size_t end = dot == std::string::npos || dot <= slash ? path.size() : dot;
-  // In a shard's name a dot would end the name of its index file.
+  // In a shard's name, a dot would end the name of its index file.
   const char between = base::ends_with(path, ".tar") ? '-' : '.';
   return base::str(path.substr(0, end), between, place.process, path.substr(end));
 }

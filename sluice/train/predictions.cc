@@ -49,7 +49,7 @@ base::Result<int64_t> write_predictions(Session& session, const Steps& steps, Fe
                                  .processes = session.processes(),
                                  .shard_size = shard_size}));
   int64_t samples = 0;
-  std::optional<detail::Batched> before;  // is written while the device computes the next one
+  std::optional<detail::Batched> before;  // written while the device computes the next batch
   for (auto& batch : feed) {
     check_columns(batch);
     std::optional<Autocast> lower;

@@ -1,4 +1,4 @@
-// What a model says of each sample of a set, as JSON lines or shards.
+// A model's predictions for each sample of a set, as JSON lines or shards.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace sluice::train {
 
-// Writes each sample of the feed on this process's replicas, replica after replica in each batch. As a line,
-// {"key": …, NAME: value, …}, a value is a number or nested lists, "nan", "inf" or "-inf". `path` and
-// `shard_size` as Trainer::predict says. `autocast`: as evaluate()'s. Returns the number of samples.
+// Writes each sample of the feed on this process's replicas, replica after replica in each batch. In a JSON
+// line, {"key": …, NAME: value, …}, a value is a number or nested lists, "nan", "inf" or "-inf". `path` and
+// `shard_size` as for Trainer::predict; `autocast` as for evaluate(). Returns the number of samples.
 base::Result<int64_t> write_predictions(Session& session, const Steps& steps, Feed feed, bool autocast,
                                         const std::string& path, int64_t shard_size);
 

@@ -28,7 +28,7 @@ base::Status upload(const std::string& path, const std::string& url) {
   return {};
 }
 
-// The folders of checkpoints, the oldest first, with the names of their files.
+// Returns the folders of checkpoints, the oldest first, with the names of their files.
 base::Result<std::map<std::string, std::vector<std::string>>> checkpoints_in(const std::string& url) {
   SLUICE_TRY(const cloud::ObjectName root, cloud::parse_object_url(url + "/"));
   SLUICE_TRY(const cloud::Store* store, cloud::store_of(root));
@@ -42,7 +42,8 @@ base::Result<std::map<std::string, std::vector<std::string>>> checkpoints_in(con
   return folders;
 }
 
-// Of the objects in a folder that begin with `prefix`, not those in folders within it.
+// Returns the names of the objects in a folder that begin with `prefix`, without the objects in folders
+// within it.
 base::Result<std::vector<std::string>> names_in(const std::string& url, const std::string& prefix) {
   SLUICE_TRY(const cloud::ObjectName root, cloud::parse_object_url(url + "/"));
   SLUICE_TRY(const cloud::Store* store, cloud::store_of(root));
@@ -83,7 +84,7 @@ base::Result<std::unique_ptr<RemoteFolder>> RemoteFolder::open(const std::string
 RemoteFolder::~RemoteFolder() {
   if (!thread_.joinable()) return;
   stop();
-  // After an error the curves up to it are worth having.
+  // After an error, the curves up to it are still useful.
   if (const auto status = upload_changes(); !status)
     base::warn("the log of this run is not complete in ", url_, ": ", status.error().what());
 }
@@ -114,16 +115,17 @@ void RemoteFolder::work() {
   }
 }
 
-// Metrics and events only ever grow, and what is replaced (confusion.json) has another time.
+// Uploads files whose size or time changed: metrics and events only grow; a replaced file (confusion.json)
+// has a new time.
 base::Status RemoteFolder::upload_changes() {
   const std::lock_guard lock(uploading_);
   SLUICE_TRY(const auto names, base::list_directory(local()));
   for (const std::string& name : names) {
     const std::string path = base::join_path(local(), name);
     if (name[0] == '.' || base::is_directory(path)) continue;
-    if (!base::path_exists(path)) continue;  // since it was listed
+    if (!base::path_exists(path)) continue;  // removed since it was listed
     SLUICE_TRY(const std::uint64_t size, base::file_size(path));
-    std::error_code error;  // without a time, the size tells
+    std::error_code error;  // without a time, the size decides
     const std::pair state(size, std::filesystem::last_write_time(path, error));
     const auto before = uploaded_.find(name);
     if (before != uploaded_.end() && before->second == state) continue;
@@ -167,7 +169,7 @@ base::Status RemoteFolder::publish(const std::vector<std::string>& folders) {
   for (const std::string& file : files)
     SLUICE_OK(upload(base::join_path(folders.front(), file), url_ + "/" + name + "/" + file));
   SLUICE_OK(upload_changes());
-  // `last` comes last: whoever goes on from it finds all that is of its step.
+  // `last` is written last: a run that continues from it finds everything of its step.
   for (const std::string& folder : folders) {
     SLUICE_TRY(const auto pointer,
                cloud::parse_object_url(url_ + "/" + folder.substr(folder.rfind('/') + 1)));

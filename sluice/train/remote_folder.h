@@ -1,11 +1,11 @@
-// A run's log folder in a bucket: --logdir gs://bucket/run, --resume s3://bucket/run, of any store that is
-// written.
+// A run's log folder in a bucket: --logdir gs://bucket/run, --resume s3://bucket/run, of any store that
+// Sluice can write to.
 //
 // The run writes to a folder of this machine. Its files (metrics, TensorBoard events) are uploaded every 30 s
-// when they changed, with each checkpoint before it counts, and at the end. A checkpoint becomes a folder of
-// its own beside the old one, gs://bucket/run/checkpoint-TIME-NUMBER/; when all of its files are there and
-// they were compared, the object gs://bucket/run/last (and best, top-STEP) gets its name, and folders that
-// none of these names are removed. So a reader that follows `last` finds a whole checkpoint at any time, and
+// if they have changed, with each checkpoint before it counts, and at the end. A checkpoint becomes a new
+// folder next to the old one, gs://bucket/run/checkpoint-TIME-NUMBER/. When all of its files are there and
+// have been compared, the object gs://bucket/run/last (and best, top-STEP) gets its name, and folders that no
+// such object names are removed. So a reader that follows `last` finds a whole checkpoint at any time, and
 // the rows of all of its steps.
 #pragma once
 
@@ -26,31 +26,31 @@
 
 namespace sluice::train {
 
-// Threads: publish() from the thread that writes checkpoints, the rest from one other; what top() gives, not
-// while publish() runs.
+// Threads: publish() from the thread that writes checkpoints, the rest from one other thread; the result of
+// top() must not be used while publish() runs.
 class RemoteFolder {
  public:
   static bool is_remote(const std::string& url);
-  // Fetches the metrics that are there, so that a resumed run appends to them. Only the leader of many
-  // processes uploads.
+  // Fetches the existing metrics, so that a resumed run appends to them. Of several processes, only the
+  // leader uploads.
   static base::Result<std::unique_ptr<RemoteFolder>> open(const std::string& url, bool leader);
   ~RemoteFolder();
 
-  // The folder of this machine that stands for it, removed at the end.
+  // The folder of this machine that stands for the bucket's folder; removed at the end.
   const std::string& local() const { return local_.path(); }
   // Whether the bucket has a checkpoint of this run.
   base::Result<bool> has_checkpoint() const;
-  // From which URL --resume goes on: this folder, where it has `last`. A run that was killed before it wrote
-  // its first `last` leaves folders of checkpoints without it: then the newest whole one, and "" (a fresh
-  // start) where none is, both with a warning. kDataLoss where there is `best`, which a run writes behind a
-  // whole checkpoint, and none is whole.
+  // Returns the URL that --resume continues from: this folder, if it has `last`. A run that was killed before
+  // it wrote its first `last` leaves folders of checkpoints without it: then the newest whole one, or "" (a
+  // fresh start) if none is whole, both with a warning. Fails with kDataLoss if none is whole but there is
+  // `best`, which a run only writes after a whole checkpoint.
   base::Result<std::string> find_start() const;
-  // Uploads what has changed, and a checkpoint that was written to these folders (…/last, …/best, …/top-STEP,
-  // with equal content), whose local top-STEP is removed.
+  // Uploads changed files, and a checkpoint that was written to these folders (…/last, …/best, …/top-STEP,
+  // with equal content); removes its local top-STEP.
   base::Status publish(const std::vector<std::string>& folders);
-  // The bucket's top-STEP. It must not outlive this.
+  // Returns the bucket's top-STEP; it must not outlive this folder.
   std::unique_ptr<TopPlace> top();
-  // Uploads what has changed and ends the uploading.
+  // Uploads changed files and ends the uploading.
   base::Status finish();
 
  private:
@@ -60,7 +60,7 @@ class RemoteFolder {
   void work();
   void stop();
   base::Status upload_changes();
-  // Those that no object names.
+  // Removes the checkpoints that no object names.
   base::Status remove_old_checkpoints() const;
 
   const std::string url_;  // without a slash at its end
@@ -68,8 +68,8 @@ class RemoteFolder {
   std::mutex mutex_;
   std::condition_variable wake_;
   bool stopping_ = false;
-  std::mutex uploading_;  // held by who uploads files
-  // Bytes and time of change of each file when it was uploaded.
+  std::mutex uploading_;  // held by the thread that uploads files
+  // Bytes and modification time of each file when it was uploaded.
   std::map<std::string, std::pair<std::uint64_t, std::filesystem::file_time_type>> uploaded_;
   std::thread thread_;
 };

@@ -8,7 +8,7 @@
 namespace sluice::train {
 namespace {
 
-constexpr int64_t kMaxSteps = int64_t{1} << 60;  // far from what no int64_t holds
+constexpr int64_t kMaxSteps = int64_t{1} << 60;  // far below the limit of int64_t
 constexpr int64_t kPlayedSamples = 20'000'000, kPlayedEpochs = 10'000;
 
 }  // namespace

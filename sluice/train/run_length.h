@@ -1,4 +1,4 @@
-// How many updates a run has, which its learning rates depend on.
+// The number of updates of a run, which its learning rates depend on.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace sluice::train {
 
-// Of the epochs of the options, before --max-steps. Epochs may differ: packed rows and batches by length
+// The length of the options' epochs, before --max-steps. Epochs may differ: packed rows and batches by length
 // depend on the order of an epoch, and a remainder may be carried over.
 struct RunLength {
-  int64_t steps = 0;                     // of all epochs, at most 2⁶⁰
-  double steps_per_epoch = 0;            // their mean
+  int64_t steps = 0;                     // of all epochs together, at most 2⁶⁰
+  double steps_per_epoch = 0;            // the mean over the epochs
   int64_t min_steps = 0, max_steps = 0;  // of an epoch
   std::vector<int64_t> empty;            // epochs without a step, from 0
 };
 
-// Plays the epochs of a set whose epochs may differ, up to some 20 million samples (two seconds); what comes
-// behind them is taken to be like their mean.
+// Plays the epochs of a set whose epochs may differ, up to some 20 million samples (two seconds); later
+// epochs are assumed to have the mean length of the played ones.
 RunLength run_length(const Input& train, const TrainOptions& options);
 
-// "313 steps an epoch", "12 to 14 steps an epoch"
+// Returns "313 steps an epoch" or "12 to 14 steps an epoch".
 std::string text_of(const RunLength& length);
 
 }  // namespace sluice::train

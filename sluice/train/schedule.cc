@@ -9,11 +9,11 @@ namespace {
 
 constexpr double kWarmupEpochs = 0.9;    // of kWarmupAndExponentialDecay
 constexpr double kDecayPart = 0.1;       // of kWsd
-constexpr double kRisingPart = 0.3;      // of kOneCycle, as the next two
+constexpr double kRisingPart = 0.3;      // of kOneCycle, as are the next two
 constexpr double kFirstDivisor = 25;     // of lr
 constexpr double kLastDivisor = 250000;  // of lr
 
-// From `from` to `to` while `part` goes from 0 to 1.
+// Moves from `from` to `to` while `part` increases from 0 to 1.
 double on_line(double from, double to, double part) {
   return from + (to - from) * std::clamp(part, 0.0, 1.0);
 }
@@ -21,7 +21,7 @@ double on_half_cosine(double from, double to, double part) {
   return to + (from - to) * 0.5 * (1 + std::cos(std::numbers::pi * std::clamp(part, 0.0, 1.0)));
 }
 
-// The part of the way from `begin` to `end`; at its end where there is no way.
+// The fraction of the way from `begin` to `end`; 1 if there is no way.
 double part_of(double at, double begin, double end) { return end > begin ? (at - begin) / (end - begin) : 1; }
 
 double decay_epochs(const ScheduleOptions& options) {

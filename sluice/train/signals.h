@@ -1,10 +1,11 @@
-// Ctrl-C and SIGTERM, turned into a flag that the training loop looks at after each step.
+// Ctrl-C and SIGTERM, turned into a flag that the training loop checks after each step.
 #pragma once
 
 namespace sluice::train {
 
-// While it lives: the first SIGINT or SIGTERM sets the flag; a second SIGINT ends the process at once with
-// status 130; 25 s after a SIGTERM the process ends with status 143, saved or not. One instance at a time.
+// While a SignalGuard lives: the first SIGINT or SIGTERM sets the flag; a second SIGINT ends the process at
+// once with status 130; 25 s after a SIGTERM the process ends with status 143, saved or not. One instance at
+// a time.
 class SignalGuard {
  public:
   SignalGuard();

@@ -23,7 +23,7 @@ void SkippedUpdates::begin_step() {
   for (const torch::Tensor& buffer : model_.buffers()) buffers_.emplace_back(buffer, keep(buffer));
 }
 
-// The numbers of steps are the host's.
+// Returns the optimizers' floating-point state; their step numbers are on the host.
 SkippedUpdates::Slots SkippedUpdates::slots() const {
   Slots slots;
   for (auto* optimizer : optimizers_)
@@ -41,7 +41,7 @@ void SkippedUpdates::before_update(const torch::Tensor& loss,
     for (const auto& group : optimizer->param_groups())
       parameters.insert(parameters.end(), group.params().begin(), group.params().end());
   session_.reduce_gradients(parameters);
-  // The loss differs by replica, and one that is NaN anywhere counts everywhere.
+  // The loss differs by replica; if it is NaN or infinite anywhere, the update is bad everywhere.
   torch::Tensor bad = torch::isfinite(loss.detach()).all().logical_not().to(torch::kFloat);
   if (session_.replicas() > 1) bad = sluice::sum(bad);
   made_ = bad.eq(0);
@@ -60,7 +60,7 @@ void SkippedUpdates::after_update() {
   for (const auto& [parameter, before] : weights_) put_back(parameter, made_, before);
   const std::map<std::string, torch::Tensor> before(slots_.begin(), slots_.end());
   for (const auto& [name, slot] : slots()) {
-    const auto held = before.find(name);  // none: the update has made it
+    const auto held = before.find(name);  // end(): the update has created it
     put_back(slot, made_, held == before.end() ? torch::zeros_like(slot) : held->second);
   }
   all_made_ = all_made_.defined() ? all_made_.logical_and(made_) : made_;

@@ -1,4 +1,4 @@
-// Updates that are not made because their loss or gradients are NaN or infinite (--on-nan skip).
+// Skips updates whose loss or gradients are NaN or infinite (--on-nan skip).
 #pragma once
 
 #include <torch/torch.h>
@@ -11,20 +11,22 @@
 
 namespace sluice::train {
 
-// An update is computed in any case, and where it must not be made the device puts the values from before it
-// back: nothing is read, and the update stays one program. Weights, what optimizers keep for them, and the
-// module's buffers are as before; the numbers of steps that Adam, RMSprop and Adagrad count go on. Called
-// before, within and after each step, on all processes alike. Threads: the session's.
+// Every update is computed; if it must not be made, the device restores the values from before it: nothing is
+// read, and the update stays one program. It restores the weights, the optimizers' values for them, and the
+// module's buffers; the step numbers that Adam, RMSprop and Adagrad count still increase. Called before,
+// within and after each step, in the same way on all processes. Threads: the session's.
 class SkippedUpdates {
  public:
   SkippedUpdates(Session& session, torch::nn::Module& model) : session_(session), model_(model) {}
-  // Before the forward pass of an update's first batch.
+  // Call it before the forward pass of an update's first batch.
   void begin_step();
-  // With the gradients of all batches in place, before the optimizers' step. Averages them over the replicas.
+  // Call it with the gradients of all batches in place, before the optimizers' step. Averages them over the
+  // replicas.
   void before_update(const torch::Tensor& loss, const std::vector<torch::optim::Optimizer*>& optimizers);
-  // Right after it, within the same program.
+  // Call it right after the optimizers' step, within the same program.
   void after_update();
-  // After the last update of the step. One element, float: 1 where an update of this step was not made.
+  // Call it after the last update of the step. Returns one element, float: 1 if an update of this step was
+  // not made.
   torch::Tensor end_step();
 
  private:
@@ -34,10 +36,10 @@ class SkippedUpdates {
   Session& session_;
   torch::nn::Module& model_;
   std::vector<torch::optim::Optimizer*> optimizers_;
-  torch::Tensor made_;      // bool, of the update between before_update() and after_update()
-  torch::Tensor all_made_;  // bool, of the step
+  torch::Tensor made_;      // bool, for the update between before_update() and after_update()
+  torch::Tensor all_made_;  // bool, for the step
   Held weights_, buffers_;
-  Slots slots_;  // as they were; an optimizer may replace its tensors
+  Slots slots_;  // the old values; an optimizer may replace its tensors
 };
 
 }  // namespace sluice::train

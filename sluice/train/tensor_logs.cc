@@ -33,7 +33,7 @@ void check_real(const std::string& tag, const torch::Tensor& values) {
                                                   values.scalar_type(), ": expected real numbers"));
 }
 
-// One after the other: those of a value that is equal everywhere once.
+// Returns the replicas' values one after the other; once if the value is equal everywhere.
 torch::Tensor values_of(const sessions::Pending& value, torch::ScalarType type) {
   std::vector<torch::Tensor> parts = value.get();
   if (value.global()) parts.resize(1);
@@ -46,7 +46,7 @@ torch::Tensor values_of(const sessions::Pending& value, torch::ScalarType type) 
 data::Pixels pixels_of(const torch::Tensor& image) {
   tensor_logs_detail::check_image("", image);
   torch::Tensor planes = image.dim() == 2 ? image.unsqueeze(0) : image;
-  // What is no number is black.
+  // NaN becomes black.
   if (planes.is_floating_point())
     planes = planes.to(torch::kFloat).nan_to_num(0).clamp(0, 1).mul(255).round();
   const torch::Tensor rows = planes.to(torch::kByte).permute({1, 2, 0}).contiguous();

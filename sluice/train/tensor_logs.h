@@ -13,23 +13,23 @@
 
 namespace sluice::train {
 
-// 8-bit pixels of [height, width] or [channels, height, width] on the host, 1, 3 or 4 channels: uint8, or
-// floating-point numbers from 0 to 1, cut to these. Throws kInvalidArgument for another tensor.
+// Returns the 8-bit pixels of [height, width] or [channels, height, width] on the host, with 1, 3 or 4
+// channels: uint8, or floating-point numbers, clamped to 0…1. Throws kInvalidArgument for another tensor.
 data::Pixels pixels_of(const torch::Tensor& image);
 
 // Threads: the session's. Errors are thrown.
 class TensorLogs {
  public:
-  // What a tensor has now, at this step; later writes do not change it. Throws kInvalidArgument for what is
-  // no image (see pixels_of), for values that are no real numbers, and for a scalar of more or fewer elements
-  // than one.
+  // These log a tensor's current value, at this step; later writes do not change it. They throw
+  // kInvalidArgument for a tensor that is not an image (see pixels_of), for complex values, and for a scalar
+  // that does not have exactly one element.
   void image(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& image,
              int64_t step);
   void scalar(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& value,
               int64_t step);
   void histogram(const sessions::Backend& backend, const std::string& tag, const torch::Tensor& values,
                  int64_t step);
-  // Writes what has arrived, in order; with `wait` all of it. `events` is null where nothing is written.
+  // Writes what has arrived, in order; with `wait` everything. `events` is null if nothing is written.
   void deliver(EventWriter* events, bool wait);
 
  private:

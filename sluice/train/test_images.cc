@@ -11,7 +11,7 @@
 namespace sluice::train {
 namespace test_images_detail {
 
-// [channels, height, width] in 0…1.
+// Returns [channels, height, width] in 0…1.
 torch::Tensor shown(const torch::Tensor& image, const std::vector<float>& mean,
                     const std::vector<float>& deviation) {
   const int64_t channels = image.size(0);
@@ -30,7 +30,7 @@ torch::Tensor framed(const torch::Tensor& image, bool right) {
   return frame;
 }
 
-// As Markdown's tables take it.
+// Returns a class's name, escaped for Markdown's tables.
 std::string cell(const std::vector<std::string>& classes, int64_t number) {
   if (number < 0 || number >= static_cast<int64_t>(classes.size())) return std::to_string(number);
   std::string name;

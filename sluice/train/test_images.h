@@ -1,4 +1,4 @@
-// The first images of a test, with what the model says of them, for TensorBoard.
+// The first images of a test, with the model's answers, for TensorBoard.
 #pragma once
 
 #include <torch/torch.h>
@@ -15,17 +15,17 @@
 
 namespace sluice::train {
 
-// Of process 0's first batch: up to `most` images in a frame, green where the largest output is the label's
-// and red elsewhere, and a table of both. Threads: the session's. Errors are thrown.
+// Shows up to `most` images of process 0's first batch, in frames: green if the largest output is the
+// label's, else red; and a table of both. Threads: the session's. Errors are thrown.
 class TestImages {
  public:
-  // `mean` and `deviation`: what the images were normalised with, of each channel, in 0…1; empty: 0.5, 0.25.
+  // `mean` and `deviation`: the images' normalisation, for each channel, in 0…1; empty: 0.5, 0.25.
   TestImages(int64_t most, std::vector<float> mean, std::vector<float> deviation)
       : most_(most), mean_(std::move(mean)), deviation_(std::move(deviation)) {}
-  // Takes the first batch, before its values are computed. kInvalidArgument for steps that give no output
-  // [N, classes] and target [N] for images.
+  // Takes the first batch, before its values are computed. Throws kInvalidArgument for steps without an
+  // output [N, classes] and target [N] for images.
   void look(Session& session, const Batch& batch, const StepOutput& step);
-  // Once the test is over. `classes`: names; none where they are unknown.
+  // Call it after the test. `classes`: their names; empty if they are unknown.
   void write(EventWriter& events, const std::vector<std::string>& classes, int64_t step) const;
 
  private:

@@ -11,8 +11,8 @@
 namespace sluice::train {
 namespace token_counts_detail {
 
-// Tokens so far, behind each update of the run: to the one that reaches max_tokens or max_steps, where these
-// are given.
+// Returns the tokens so far after each update of the run, up to the update that reaches max_tokens or
+// max_steps, if these are given.
 std::vector<std::uint64_t> tokens_so_far(const Input& train, const TrainOptions& options) {
   std::vector<std::uint64_t> sums;
   std::uint64_t seen = 0;
@@ -45,7 +45,7 @@ void settle_tokens(const Input& train, TrainOptions& options) {
                                 ": the training set has no token files, whose tokens are known before the "
                                 "run; count in steps or epochs"));
   const std::uint64_t all = sums.back();
-  // The number of the update that reaches so many.
+  // The number of the update that reaches `tokens`.
   const auto update_of = [&](std::uint64_t tokens) -> int64_t {
     return std::lower_bound(sums.begin(), sums.end(), tokens) - sums.begin() + 1;
   };

@@ -1,4 +1,4 @@
-// Options that count tokens, in the updates that they come to.
+// Converts options that count tokens to updates.
 #pragma once
 
 #include "sluice/train/input.h"
@@ -6,10 +6,11 @@
 
 namespace sluice::train {
 
-// How many tokens each update takes is known before the run. max_tokens: max_steps becomes the number of the
-// update that reaches them. warmup_tokens: warmup_steps does. decay_tokens: decay_steps becomes the number of
-// the updates behind the one that leaves no more than these. Nothing changes where none is asked for. Throws
-// kInvalidArgument where the set has no token files, or a run has fewer tokens than one of them.
+// The tokens of each update are known before the run. With max_tokens, max_steps becomes the number of the
+// update that reaches them; with warmup_tokens, so does warmup_steps. With decay_tokens, decay_steps becomes
+// the number of updates after the first one that leaves at most this number of tokens. Without these options
+// nothing changes. Throws kInvalidArgument if the set has no token files, or if the run has fewer tokens than
+// an option.
 void settle_tokens(const Input& train, TrainOptions& options);
 
 }  // namespace sluice::train

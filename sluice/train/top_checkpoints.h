@@ -1,4 +1,4 @@
-// The checkpoints of the best tests: LOGDIR/top-STEP, at most as many as are wanted.
+// The checkpoints of the best tests, LOGDIR/top-STEP, up to the number that --save-top-k asks for.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace sluice::train {
 
-// Where they are: a folder of this machine, or one in a bucket (remote_folder.h). Names are top-STEP.
+// The place of the checkpoints: a local folder, or one in a bucket (remote_folder.h). Names are top-STEP.
 class TopPlace {
  public:
   virtual ~TopPlace() = default;
   virtual base::Result<std::vector<std::string>> names() const = 0;
-  // Nothing for what is no whole checkpoint.
+  // Empty if there is no whole checkpoint of this name.
   virtual base::Result<std::optional<sessions::Progress>> progress(const std::string& name) const = 0;
   virtual base::Status remove(const std::string& name) const = 0;
 
@@ -26,18 +26,19 @@ class TopPlace {
 };
 std::unique_ptr<TopPlace> top_in_folder(const std::string& logdir);
 
-// A checkpoint is removed only when a better one is complete, so that a process that is killed leaves the
-// best ones, and at most one more; whoever opens the folder again removes that. Threads: one at a time.
+// Removes a checkpoint only when a better one is complete, so that a process that is killed leaves the best
+// ones, and at most one more; the next one that opens the folder removes that one. Threads: one at a time.
 class TopCheckpoints {
  public:
-  // Finds those of the run up to `step`, at which it goes on; the others are removed, like those that another
-  // value was measured for. `test_due`: the test of that step comes again, and so does its checkpoint.
+  // Finds the run's checkpoints up to `step`, where it continues; removes all others, including checkpoints
+  // whose value is not the monitored one. `test_due`: the test of that step is made again, and so is its
+  // checkpoint.
   static base::Result<TopCheckpoints> open(std::unique_ptr<TopPlace> place, int64_t keep,
                                            const Monitor& monitor, int64_t step, bool test_due = false);
-  // The name for a test with this value, or nothing when it is not one of the best. Of equal ones the earlier
-  // is the better.
+  // Returns the name for a test with this value; empty if it is not one of the best. Of equal values the
+  // earlier one counts as better.
   std::optional<std::string> add(double value, int64_t step);
-  // Removes what add() has displaced, once the newest one is on the disk.
+  // Removes the checkpoints that add() has displaced; call it once the newest one is on the disk.
   base::Status remove_displaced();
 
  private:
@@ -47,7 +48,7 @@ class TopCheckpoints {
   };
   TopCheckpoints(std::unique_ptr<TopPlace> place, int64_t keep, Monitor monitor)
       : place_(std::move(place)), keep_(keep), monitor_(std::move(monitor)) {}
-  // Sorts, best first, and moves what is beyond the best ones to the displaced.
+  // Sorts, best first, and moves those beyond the best `keep_` to displaced_.
   void rank();
 
   std::unique_ptr<TopPlace> place_;

@@ -28,12 +28,12 @@ namespace trainer_detail {
 constexpr const char* kPatienceNeedsTest =
     "--patience counts tests, and there is no test set: give one with --test";
 
-// Of the options' own sets.
+// Whether the options have a test set.
 bool has_test(const TrainOptions& options) {
   return options.fake_data ? options.test_size > 0 : !options.test.empty();
 }
 
-// Of test sets beside the first one: pairs of a name and anything.
+// Checks the names of the test sets after the first one: pairs of a name and anything.
 template <typename Named>
 void check_names(const Named& sets, bool has_first) {
   std::set<std::string> seen;
@@ -50,7 +50,7 @@ void check_names(const Named& sets, bool has_first) {
   }
 }
 
-// Of images at random.
+// Checks the random changes of images.
 void check_changes(const TrainOptions& options) {
   const auto& jitter = options.color_jitter;
   bool senseless = !jitter.empty() && jitter.size() != 4;
@@ -73,7 +73,7 @@ void check_changes(const TrainOptions& options) {
                 base::str("--auto-contrast takes a share of 0 to 1, not ", options.auto_contrast));
 }
 
-// Of the update of the weights.
+// Checks the options of the weights' update.
 void check_recipe(const TrainOptions& options) {
   check_choice("--optimizer", options.optimizer);
   check_choice("--lr-schedule", options.lr_schedule);
@@ -132,7 +132,7 @@ void check_averages(const TrainOptions& options) {
                 "--ema and --swa-start both say which average tests measure: give one of them");
 }
 
-// Of what a run is, and where it ends.
+// Checks the options of a run's length.
 void check_length(const TrainOptions& options) {
   at_least("--epochs", options.epochs, 0);
   at_least("--steps-per-epoch", options.steps_per_epoch, 0);
@@ -162,7 +162,7 @@ void check_length(const TrainOptions& options) {
                                                   " is no multiple of --accumulate ", options.accumulate));
 }
 
-// The options that stand for another one of them.
+// Returns the options with those set that follow from other options.
 TrainOptions settled(TrainOptions options) {
   if (options.overfit_batches > 0)
     options.steps_per_epoch = options.overfit_batches / std::max<int64_t>(options.accumulate, 1);
@@ -172,7 +172,7 @@ TrainOptions settled(TrainOptions options) {
     options.test_every_epochs = options.log_steps = 1;
     options.max_steps = options.max_tokens = options.save_steps = options.test_every_steps = 0;
     options.warmup_tokens = options.decay_tokens = 0;
-    if (options.lr_schedule == LrSchedule::kWsd) {  // whose parts are longer than such a run
+    if (options.lr_schedule == LrSchedule::kWsd) {  // its parts are longer than such a run
       options.warmup_epochs = options.decay_epochs = -1;
       options.warmup_steps = options.decay_steps = 0;
     }
@@ -184,8 +184,7 @@ TrainOptions settled(TrainOptions options) {
   return options;
 }
 
-// What can be said without looking at data or device.
-// `own_sets`: the data does not come from the options.
+// Checks what can be checked without data or device. `own_sets`: the data does not come from the options.
 void check_options(const TrainOptions& options, bool named, bool own_sets = false) {
   check_choice("--task", options.task);
   check_choice("--long-documents", options.long_documents);
@@ -206,7 +205,7 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
   if (named && std::find(known.begin(), known.end(), options.model) == known.end())
     models::create(options.model, {});
   if (named && options.recompute && options.model != "transformer")
-    models::create(options.model, {.recompute = true});  // has the message
+    models::create(options.model, {.recompute = true});  // create() has the message
   if (!own_sets && !options.fake_data && options.train.empty() && options.mix.empty())
     throw_error(Code::kInvalidArgument,
                 "no training data: give shards with --train, a mixture with --mix, or --fake-data");
@@ -269,7 +268,7 @@ void check_options(const TrainOptions& options, bool named, bool own_sets = fals
   check_schedule(options);
 }
 
-// Of the process, before anything is read.
+// Sets the process's limits, before anything is read.
 void set_memory_limits(const TrainOptions& options) {
   data::MemoryLimits& limits = data::memory_limits();
   limits.sample = static_cast<std::uint64_t>(options.max_sample) << 20;
@@ -511,7 +510,7 @@ TrainResult train_images(const TrainOptions& options, const Callbacks& callbacks
 }
 
 TrainResult train_language(const TrainOptions& options, const Callbacks& callbacks) {
-  // How many replicas there are, which the rows of a batch depend on, is known with the device.
+  // The rows of a batch depend on the number of replicas, which is known only once the device is open.
   std::optional<LanguageTask> task;
   TrainOptions own = options;
   own.weights.clear();  // the task has loaded them

@@ -1,17 +1,17 @@
 // Trainer: the loop of a training, for any module and any task.
 //
 // A classification of images, as the options describe it:
-//   sluice::train::TrainOptions options;
+// For a classification of images, as the options describe it:
 //   options.train = "train-{0000..0009}.tar"; options.test = "test-{0000..0001}.tar"; options.classes = 10;
 //   sluice::train::Trainer trainer(options);
 //   auto result = trainer.fit(my_model);  // a shared_ptr or a holder of a module with forward(Tensor)
 //
-// Anything else: data sets with any fields, and what is done with a batch of them (steps.h):
+// For any other task: data sets with any fields, and the steps for a batch of them (steps.h):
 //   sluice::train::Trainer trainer(options, {train, test});
 //   auto result = trainer.fit(my_model, steps);
 //
 // It trains, logs, tests after each epoch over exactly the whole test set, and keeps the checkpoints
-// logdir/last and logdir/best. SIGINT and SIGTERM save and end it. Errors are sluice::Error.
+// logdir/last and logdir/best. SIGINT and SIGTERM save and end the training. Errors are sluice::Error.
 #pragma once
 
 #include <torch/torch.h>
@@ -39,7 +39,7 @@ SLUICE_API_BEGIN
 
 namespace sluice::train {
 
-// The data of a training, with batches of their own sizes. A test set pads (WebDataset::pad), so that all of
+// The data of a training; each set has its own batch size. A test set pads (WebDataset::pad), so that all of
 // it is measured.
 struct Sets {
   template <typename Train>
@@ -53,15 +53,15 @@ struct Sets {
   explicit Sets(std::shared_ptr<const data::Dataset> of_training,
                 std::shared_ptr<const data::Dataset> of_test = nullptr)
       : train(std::move(of_training)), test(std::move(of_test)) {}
-  // One more test set. Its values are called NAME/loss and so on, in tables and curves, by callbacks and by
-  // Steps::monitor; the first one's have no name before them.
+  // Adds a test set. Its values are called NAME/loss and so on, in tables and curves, for callbacks and in
+  // Steps::monitor; values of the first test set have no prefix.
   template <typename Test>
   requires std::derived_from<std::decay_t<Test>, data::Dataset> Sets& also(std::string name, Test&& of_test) {
     more_tests.emplace_back(std::move(name),
                             std::make_shared<std::decay_t<Test>>(std::forward<Test>(of_test)));
     return *this;
   }
-  std::shared_ptr<const data::Dataset> train, test;  // test: may be nothing
+  std::shared_ptr<const data::Dataset> train, test;  // test: may be null
   std::vector<std::pair<std::string, std::shared_ptr<const data::Dataset>>> more_tests;
 };
 
@@ -71,10 +71,9 @@ class Trainer {
 
   // Checks the options, starts the session and opens the data.
   explicit Trainer(const TrainOptions& options);
-  // The same with data of one's own: what the options say of shards, images, classes and batches is not
-  // looked at.
+  // Takes the program's own data: ignores what the options say about shards, images, classes and batches.
   Trainer(const TrainOptions& options, Sets sets);
-  // With data that depends on the number of replicas, which is known once the session is there.
+  // Takes data that depends on the number of replicas, which is known once the session has started.
   Trainer(const TrainOptions& options, const std::function<Sets(int replicas)>& open);
   ~Trainer();
   Trainer(const Trainer&) = delete;
@@ -94,7 +93,7 @@ class Trainer {
     return fit(model.ptr());
   }
 
-  // Called in the order in which they were added. Throws for a name that is taken.
+  // Callbacks are called in the order in which they were added. Throws for a name that is already used.
   void add(std::shared_ptr<Callback> callback);
 
   // Throws kInvalidArgument for steps that contradict each other or the options.
@@ -108,10 +107,10 @@ class Trainer {
     return fit(*model.ptr(), steps);
   }
 
-  // Trains for some steps with learning rates that rise from step to step, and puts the weights and buffers
-  // back. The groups of all optimizers keep their proportions. Writes logdir/learning_rates.csv and one line
-  // with the suggestion. Waits for each step. Of callbacks before_optimizers() and end() alone are called.
-  // Throws kInvalidArgument for a sweep that makes no sense, and without a training_step.
+  // Trains for some steps with learning rates that rise from step to step, and restores the weights and
+  // buffers. The groups of all optimizers keep their proportions. Writes logdir/learning_rates.csv and one
+  // line with the suggestion. Waits for each step. Of callbacks, only before_optimizers() and end() are
+  // called. Throws kInvalidArgument for a senseless sweep, and without a training_step.
   LearningRates find_learning_rate(torch::nn::Module& module, const Steps& steps,
                                    const LearningRateSweep& sweep = {});
   template <typename Model>
@@ -120,17 +119,17 @@ class Trainer {
         *model, [model](torch::Tensor x) { return model->forward(x); }, sweep);
   }
 
-  // The means of steps.validation_step and steps.metrics over a padded set, with the module as it is: moved
-  // to the device, in eval mode. Without a set: over that of the test.
+  // Returns the means of steps.validation_step and steps.metrics over a padded set, with the module as it is:
+  // moved to the device, in eval mode. Without `set`: over the test set.
   metrics::Values validate(torch::nn::Module& module, const Steps& steps);
   metrics::Values validate(torch::nn::Module& module, const Steps& steps, const data::Dataset& set);
-  // Writes what steps.predict_step gives to a file of JSON lines, one for each sample: {"key": …, NAME:
-  // number or nested lists, …}. A path that ends in .tar is a shard instead: of each sample KEY.NAME.npy for
-  // each tensor (what NumPy has no type for as float32), and KEY.json with all numbers. With the place of a
-  // number in its name, codes-%04d.tar, it is as many shards as there are `shard_size` samples, none of which
-  // may be there already. Each process writes the samples of its replicas: to `path`, or with several
-  // processes to PATH with .0, .1, … (of shards -0, -1, …) before its last ending. Files take their places
-  // when all is written. Returns the samples of this process.
+  // Writes the results of steps.predict_step to a file of JSON lines, one for each sample: {"key": …, NAME:
+  // number or nested lists, …}. A path that ends in .tar is a shard instead: it has for each sample
+  // KEY.NAME.npy for each tensor (float32 for types that NumPy does not have), and KEY.json with all numbers.
+  // If the name has a place for a number, codes-%04d.tar, there are several shards of `shard_size` samples;
+  // none of them may exist already. Each process writes the samples of its replicas: to `path`, or with
+  // several processes to PATH with .0, .1, … (for shards -0, -1, …) before its last ending. Files take their
+  // places when all is written. Returns the number of samples of this process.
   int64_t predict(torch::nn::Module& module, const Steps& steps, const data::Dataset& set,
                   const std::string& path, int64_t shard_size = 10'000);
 
@@ -139,7 +138,7 @@ class Trainer {
  private:
   TrainResult train(torch::nn::Module& model, const Forward& forward);
   LearningRates find_for(torch::nn::Module& model, const Forward& forward, const LearningRateSweep& sweep);
-  void add_callbacks();  // of the options
+  void add_callbacks();  // the callbacks that the options ask for
   std::unique_ptr<State> state_;
 };
 

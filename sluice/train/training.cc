@@ -29,7 +29,7 @@ constexpr const char* kCallback = "callback.";
 
 std::string prefix_of(const Callback& callback) { return base::str(kCallback, callback.name(), "."); }
 
-// That the optimizers are over parameters of the model, each over its own.
+// Checks that the optimizers are over parameters of the model, and share none.
 void check_setups(const std::vector<OptimizerSetup>& setups, const torch::nn::Module& model) {
   if (setups.empty()) throw_error(Code::kInvalidArgument, "configure_optimizers returned no optimizer");
   std::map<const void*, std::string> names;
@@ -96,7 +96,7 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
                           "batch; choose a smaller --batch-size"));
   const double epoch = length_.steps_per_epoch;
   const int64_t all = length_.steps;
-  // From max_tokens it is known exactly: other epochs may have another number of steps than the first.
+  // A max_steps from max_tokens is exact, even if epochs differ in their number of steps from the first one.
   if (options.max_steps > all && options.max_tokens == 0)
     throw_error(Code::kInvalidArgument,
                 base::str("--max-steps ", options.max_steps, " has no effect: ", options.epochs,
@@ -128,8 +128,8 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
 }
 
 Training::~Training() {
-  // The rates are what configure_optimizers gave. An optimizer that the next training gets begins with them
-  // again, and not with the schedule's last ones.
+  // Restores the rates that configure_optimizers set. A next training with the same optimizer begins with
+  // them, and not with the schedule's last ones.
   for (const auto& [setup, rates] : optimizers_) {
     auto& groups = setup.optimizer->param_groups();
     for (size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates[i]);
@@ -199,7 +199,7 @@ void Training::restore() {
     progress_ = restored_->progress;
     progress_.model = std::move(own.model);
     progress_.config = std::move(own.config);
-    if (progress_.monitor != own.monitor) progress_.best.reset();  // of another value
+    if (progress_.monitor != own.monitor) progress_.best.reset();  // `best` was of another value
     progress_.monitor = std::move(own.monitor);
     progress_.value.reset();  // of a test before this part of the run
     earlier_seconds_ = progress_.seconds;
@@ -334,7 +334,7 @@ void Training::announce() {
   if (!options_.where.empty() || !options_.test_where.empty()) announce_filters();
 }
 
-// Of the step that `work` is of.
+// Prints the layers of the step that `work` belongs to.
 void Training::announce_layers(const stablehlo::Work& work) {
   console_.line(model_summary(model_, options_.summary, work));
   console_.line(base::str("The first step needs about ",
@@ -422,13 +422,13 @@ bool Training::finish_due() {
     if (!test_epoch()) return false;
   }
   ends_here_ = !stop_reason_.empty();
-  std::string input = progress_.input;  // what the data were, which the next epoch compares
+  std::string input = progress_.input;  // the state of the data, which the next epoch compares
   save(progress_.best != before);
   progress_.input = std::move(input);
   return true;
 }
 
-// What a callback is given back has its own names.
+// Gives callbacks their state and tensors back, the latter with the callback's own names.
 void Training::load_callbacks() {
   call_back("load", [this](Callback& callback) {
     const auto state = progress_.callbacks.find(callback.name());
@@ -471,7 +471,7 @@ void Training::save(bool best) {
 }
 
 void Training::write_checkpoints(bool best) {
-  session_.sync("checkpoint");  // what the leader reads is launched by all
+  session_.sync("checkpoint");  // all processes launch what the leader reads
   if (!session_.is_leader()) return;
   progress_.seconds = run_seconds();
   call_back("state", [this](const Callback& callback) {
@@ -483,12 +483,12 @@ void Training::write_checkpoints(bool best) {
   sessions::Snapshot snapshot =
       sessions::take_snapshot(session_.backend(), model_, optimizers(), progress_, callback_tensors());
   snapshot.files = steps_.files;
-  // `last` comes behind the others: a run that goes on from it has them all.
+  // `last` is written after the others: a run that continues from it has them all.
   std::vector<std::string> folders;
   if (best) folders.push_back(folder("best"));
   await_checkpoint();
   if (top_ && progress_.value) {
-    // What a better one has displaced goes when that is on the disk.
+    // A displaced checkpoint is removed once the better one is on the disk.
     base::value_or_throw(top_->remove_displaced());
     if (const auto top = top_->add(*progress_.value, progress_.step)) folders.push_back(folder(top->c_str()));
   }
@@ -513,7 +513,7 @@ void Training::await_checkpoint() {
 
 std::string Training::last_good() {
   if (!writing_.empty()) {
-    // The first one may be on its way.
+    // The first checkpoint may still be on its way.
     const std::vector<std::string> folders = std::exchange(writing_, {});
     if (writer_.wait()) saved_folders_.insert(folders.begin(), folders.end());
   }

@@ -32,13 +32,13 @@
 
 namespace sluice::train {
 
-// The batch of one replica that the options ask for. Throws when a global batch size does not divide.
+// Returns the batch size of one replica from the options. Throws if a global batch size does not divide.
 int64_t rows_per_replica(const TrainOptions& options, int replicas);
 
 using Callbacks = std::vector<std::shared_ptr<Callback>>;
-// Trains the task of checked options, beside their own callbacks with these.
+// Trains the task of checked options, with these callbacks in addition to the options' own.
 TrainResult train_task(const TrainOptions& options, const Callbacks& callbacks);
-// Instead of that: tries batch sizes, and says what it finds. batch_size_finder.cc
+// Instead of a training: tries batch sizes, and prints the suggestion. batch_size_finder.cc
 TrainResult sweep_batch_sizes(const TrainOptions& options);
 
 class Training final : private Run {
@@ -47,13 +47,14 @@ class Training final : private Run {
            const std::vector<NamedTest>& more_tests, torch::nn::Module& model, const Steps& steps,
            std::vector<std::shared_ptr<Callback>> callbacks);
   ~Training();
-  // Trains to the end, or to a signal.
+  // Trains to the end, or until a signal.
   TrainResult operator()();
-  // Instead of that: trains with rising rates, and puts the weights back. learning_rate_finder.cc
+  // Instead of a training: trains with rising rates, and restores the weights. learning_rate_finder.cc
   LearningRates sweep_learning_rates(const LearningRateSweep& sweep);
 
  private:
-  // Where the run starts: fresh, or as a checkpoint left it. Before and after the model moves to the device.
+  // Set the start of the run: fresh, or from a checkpoint. restore() before the model is on the device;
+  // prepare() moves it there.
   void restore();
   void prepare();
   void open_metrics();
@@ -64,31 +65,31 @@ class Training final : private Run {
   void announce_filters();
 
   // training_epoch.cc
-  // What ends a run before its last epoch is over.
+  // The reason why a run ends before its last epoch is over.
   enum class Halt { kNone, kSignal, kMaxSteps, kMaxTime, kCallback };
   Halt train_epoch();
   int64_t epoch_steps() const;  // of a whole epoch
-  // The batches of the update that comes, and what they give together.
+  // Returns the group for the batches of the next update and their values.
   BatchGroup next_group() const;
-  // An error of `work` says in which step it was.
+  // Runs `work`; adds the number of the step to its errors.
   void in_step(const std::function<void()>& work) const;
-  // One update, of the feed's next batches.
+  // Makes one update with the feed's next batches.
   void train_step(Feed& feed);
   void count_skipped(const torch::Tensor& skipped);
-  // Says where the epoch's time went, and, when much of it was waiting for data, what held that up.
+  // Reports the parts of the epoch's time and, if much of it was spent waiting for data, the cause.
   void report_times(double wall);
   void report_mixture();
-  // Tokens of the set in the first updates of an epoch, or in all of them; 0: there are no token files.
+  // The tokens of the set in the first updates of an epoch, or in all of them; 0: there are no token files.
   std::uint64_t tokens_of(int64_t epoch, int64_t updates = -1) const;
   void report_tokens(bool whole, Measurement& row);
-  // Adds to the group the gradients of a batch, or with updating_step makes all of its updates, and what
-  // there is to log: the loss first, each of one element.
+  // Adds to the group the gradients of a batch (or, with updating_step, makes all of its updates) and the
+  // values to log: the loss first, each of one element.
   void train_batch(Batch& batch, BatchGroup& group);
   void end_step(const Batch& batch, int64_t batches);
-  // Logs; true: a checkpoint is to be written here.
+  // Logs; returns whether a checkpoint is to be written here.
   bool after_update(int64_t steps, bool stop);
   void save_within_epoch();
-  // A line whose values come later.
+  // Reports a line whose values have arrived.
   void report(sessions::LogLine line, int64_t step, double lr, bool log);
   void report_own(sessions::LogLine line, int64_t step, double lr);
   void check_finite(const sessions::LogLine& line, int64_t step, double lr);
@@ -97,11 +98,11 @@ class Training final : private Run {
   bool test_within_epoch();
   bool test_epoch();  // false: a signal came
   std::optional<metrics::Values> test_on(const Input& set,
-                                         const std::string& name);  // nothing: a signal came
+                                         const std::string& name);  // empty: a signal came
   void write(const Measurement& row);
   double learning_rate_now() const;  // of the first group of the first optimizer
   void set_learning_rates();
-  void set_learning_rates(double first);  // of the first group; the others in their proportion to it
+  void set_learning_rates(double first);  // `first`: of the first group; the others stay in proportion
   double sweep_step(const std::function<std::shared_ptr<Batch>()>& next_batch);
   void report(const LearningRates& found);
   Session& session() override { return session_; }
@@ -116,30 +117,32 @@ class Training final : private Run {
   void log_scalar(const std::string& tag, const torch::Tensor& value) override;
   bool forward_epoch(const std::function<void()>& after_batch) override;
   void deliver_logs(bool wait) { tensor_logs_.deliver(metrics_ ? &metrics_->events() : nullptr, wait); }
-  // Calls a hook of each callback; an error names them.
+  // Calls a hook of each callback; an error names the callback and the hook.
   template <typename Hook>
   void call_back(const char* hook_name, const Hook& hook) const;
-  // Remembers how good a test was when it was the best so far.
+  // Stores the value of a test if it is the best so far.
   void judge(const metrics::Values& values);
   StepOptions clip() const { return {.clip_norm = options_.clip_norm, .clip_value = options_.clip_value}; }
-  // Which data an epoch has.
+  // The epoch of the data that an epoch uses.
   int64_t data_epoch(int64_t epoch) const { return options_.overfit_batches > 0 ? 0 : epoch; }
   int64_t data_epoch() const { return data_epoch(progress_.epoch); }
   // The number, from 1, of the epoch that the last step was in.
   int64_t shown_epoch() const { return progress_.epoch + (progress_.batch > 0 ? 1 : 0); }
   double run_seconds() const;  // of the whole run, earlier parts included
 
-  // What the checkpoint says is still due at its place, at an epoch's end and after an update within one.
-  // finish_due: false: a signal came.
+  // Finish the work that the checkpoint says is due, at an epoch's end and after an update within one.
+  // finish_due() returns false if a signal came.
   bool finish_due();
   Halt finish_due_within_epoch();
   bool is_test_due(bool last) const;  // at the end of an epoch
   void save(bool best);
   void write_checkpoints(bool best);
-  // Until what is being written is there. Throws where it could not be, or must not be: its weights are NaN.
+  // Waits for the checkpoint that is being written. Throws if it could not, or must not, be written: its
+  // weights are NaN.
   void await_checkpoint();
   std::string last_good();  // as a sentence
-  // Whether the run's log folder has it. In a bucket: whether this part of the run has written or read it.
+  // Whether the run's log folder has this checkpoint. In a bucket: whether this part of the run has written
+  // or read it.
   bool has_checkpoint(const char* name) const;
   std::string shown_checkpoints() const;
   NamedValues callback_tensors() const;
@@ -150,22 +153,22 @@ class Training final : private Run {
   std::vector<torch::optim::Optimizer*> optimizers() const;
 
   Halt limit_reached() const;  // kMaxSteps, kMaxTime or kNone
-  // A signal came, or the time is over; with several processes, and all of them stop here.
+  // Whether a signal came or the time is over, and, with several processes, all of them stop here.
   Halt agreed_halt();
-  bool agreed_save();  // --save-minutes are over
+  bool agreed_save();  // whether --save-minutes are over
   bool all_workers_log() const { return options_.log_workers == LogWorkers::kAll; }
-  // Where this process prints what each worker has to say.
+  // The console for what each worker prints.
   Console& worker_console() { return own_console_ ? *own_console_ : console_; }
-  // Of all processes in this epoch: examples a second, and examples.
+  // Sums over all processes in this epoch: examples per second, and examples.
   struct Totals {
     double rate = 0;
     int64_t examples = 0;
   };
   Totals totals(double now);
   std::string folder(const char* name) const;
-  // The same as messages name it: in a bucket, the object.
+  // Returns the folder's name in messages: in a bucket, the object's.
   std::string shown(const char* name) const { return base::join_path(options_.logdir, name); }
-  // Where --resume points to, as a folder of this machine; "" for a fresh start.
+  // Returns a local folder with the checkpoint of --resume; "" for a fresh start.
   std::string find_start();
 
   const TrainOptions& options_;
@@ -176,12 +179,12 @@ class Training final : private Run {
   torch::nn::Module& model_;
   const Steps& steps_;
   const std::vector<std::shared_ptr<Callback>> callbacks_;
-  std::string stop_reason_;  // of a callback; "": none asked to stop
-  bool ends_here_ = false;   // the checkpoint that comes is the last one
-  bool stopping_ = false;    // by a signal: what comes must be quick
+  std::string stop_reason_;  // of the first callback that asked to stop; "": none did
+  bool ends_here_ = false;   // the next checkpoint is the last one
+  bool stopping_ = false;    // by a signal: the rest must be fast
   struct Optimizing {
     OptimizerSetup setup;
-    std::vector<double> rates;  // of its groups, as they were made
+    std::vector<double> rates;  // of its groups when it was made
   };
   std::vector<Optimizing> optimizers_;
   ScheduleOptions schedule_;
@@ -196,15 +199,15 @@ class Training final : private Run {
   sessions::CheckpointWriter writer_;
   SignalGuard signals_;
   std::optional<sessions::Checkpoint> restored_;
-  std::string restored_from_;            // as messages name it
-  std::set<std::string> saved_folders_;  // of this machine, by this part of the run
-  std::vector<std::string> writing_;     // on their way to become some of these
+  std::string restored_from_;            // its name in messages
+  std::set<std::string> saved_folders_;  // local folders, written by this part of the run
+  std::vector<std::string> writing_;     // local folders that the writer is writing
   NamedValues restored_tensors_;         // of callbacks
   sessions::Progress progress_;
   std::optional<sessions::RateTracker> rate_;  // of this epoch
   sessions::DeviceTimes epoch_began_;
   FeedStatistics fed_;        // of this epoch's training batches
-  double opening_input_ = 0;  // seconds until the epoch's feed was there
+  double opening_input_ = 0;  // seconds until the epoch's feed was ready
   std::optional<BatchMeans> epoch_means_;
   ShapeNames step_names_;
   NamedValues logged_;                     // of the last update
@@ -213,13 +216,13 @@ class Training final : private Run {
   double last_loss_ = 0;
   metrics::Values tested_;  // of the last test
   RunLength length_;
-  int64_t first_step_ = 0;           // that this part of the run does
+  int64_t first_step_ = 0;           // the first step of this part of the run
   std::uint64_t tokens_before_ = 0;  // of the epochs before this one; the leader's
   double started_;                   // monotonic seconds
-  double saved_;                     // the same of the last checkpoint
-  int64_t saved_at_ = 0;             // and the session's step then
-  double earlier_seconds_ = 0;       // of the run before it was resumed
-  // What the session still holds for later must not outlive the run.
+  double saved_;                     // the time of the last checkpoint, likewise
+  int64_t saved_at_ = 0;             // the session's step at the last checkpoint
+  double earlier_seconds_ = 0;       // of the run's parts before this one
+  // Shows the session's pending functions whether the run still lives; they must not use it afterwards.
   std::shared_ptr<char> alive_ = std::make_shared<char>();
 };
 

@@ -25,7 +25,7 @@ namespace training_detail {
 
 constexpr int64_t kMaxSkipped = 100;  // updates in a row
 
-// The updates of one step, and their losses.
+// Makes the updates of one step.
 class StepUpdates final : public Updates {
  public:
   using Update = std::function<void(size_t optimizer, const torch::Tensor& loss)>;
@@ -74,7 +74,7 @@ Training::Halt Training::train_epoch() {
   epoch_began_ = session_.backend().times();
   const base::Stopwatch opening;
   auto feed = train_.feed(session_, data_epoch(), train_.batches_of(data_epoch(), progress_.batch),
-                          std::exchange(progress_.input, {}));  // of the epoch that was restored alone
+                          std::exchange(progress_.input, {}));  // only for the epoch that was restored
   opening_input_ = opening.seconds();
   int64_t steps = epoch_steps();
   if (options_.max_steps > 0)
@@ -84,7 +84,7 @@ Training::Halt Training::train_epoch() {
   Halt halt = progress_.due.within_epoch ? finish_due_within_epoch() : Halt::kNone;
   while (progress_.batch < steps && halt == Halt::kNone) {
     set_learning_rates();
-    // Random numbers depend on the seed and the step alone: a resumed run draws the same ones.
+    // Random numbers depend only on the seed and the step: a resumed run draws the same ones.
     torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(progress_.step)}));
     train_step(feed);
     if (const auto first = work ? work() : std::nullopt) announce_layers(*first);
@@ -96,7 +96,7 @@ Training::Halt Training::train_epoch() {
     const bool tests = options_.test_every_steps > 0 && progress_.step % options_.test_every_steps == 0;
     progress_.due.test = test_ != nullptr && tests && progress_.batch < steps;
     progress_.due.within_epoch = progress_.due.test || !stop_reason_.empty();
-    // Where the run ends a test and a checkpoint come in any case.
+    // At the end of the run, a test and a checkpoint are made in any case.
     if (saves && goes_on) save_within_epoch();
     if (progress_.due.test && goes_on && !test_within_epoch()) halt = Halt::kSignal;
     if (halt == Halt::kNone && !stop_reason_.empty()) halt = Halt::kCallback;
@@ -150,7 +150,7 @@ void Training::save_within_epoch() {
   save(false);
 }
 
-// Its time is none of the epoch's.
+// The test's time does not count towards the epoch's.
 bool Training::test_within_epoch() {
   session_.finish();  // the losses are checked before their weights replace a good checkpoint
   session_.sync_buffers(model_);
@@ -169,7 +169,7 @@ bool Training::test_within_epoch() {
   return true;
 }
 
-// An update of fewer batches than others is a program of its own.
+// An update with fewer batches than others is a separate program.
 void Training::end_step(const Batch& batch, int64_t batches) {
   StepOptions options = clip();
   std::string boundary = step_names_.name("step", batch);
@@ -208,7 +208,7 @@ void Training::count_skipped(const torch::Tensor& skipped) {
   });
 }
 
-// The sources of a mixture in this epoch.
+// Reports the sources of a mixture in this epoch.
 void Training::report_mixture() {
   const auto sources = train_.mixed(data_epoch());
   if (sources.empty()) return;
@@ -234,7 +234,7 @@ std::uint64_t Training::tokens_of(int64_t epoch, int64_t updates) const {
   return std::accumulate(tokens.begin(), end, std::uint64_t{0});
 }
 
-// At the end of an epoch, before the next one is begun.
+// Reports the tokens at the end of an epoch, before the next one begins.
 void Training::report_tokens(bool whole, Measurement& row) {
   if (!session_.is_leader()) return;
   const std::uint64_t own = tokens_of(progress_.epoch, progress_.batch), all = tokens_before_ + own;
@@ -348,7 +348,7 @@ bool Training::after_update(int64_t steps, bool stop) {
     names.push_back(name);
     tensors.push_back(tensor);
   }
-  // Of the steps up to this one, when the line appears.
+  // The rates of the steps up to this one; set when the line appears.
   const auto rates = std::make_shared<std::optional<StepRates>>();
   const auto complete = [this, rates, log, names, line,
                          until = session_.steps()](const std::vector<torch::Tensor>& host) {
@@ -378,7 +378,7 @@ bool Training::after_update(int64_t steps, bool stop) {
 void Training::check_finite(const sessions::LogLine& line, int64_t step, double lr) {
   if (skipped_) return;
   for (const auto& [name, value] : line.values) {
-    // Without a loss of the step itself any of its values may be one.
+    // If the step returns no loss itself, any of its values may be one.
     if (std::isfinite(value) || (steps_.training_step && name != "loss")) continue;
     throw_error(Code::kOutOfRange,
                 base::str("the ", name, " is ", value, " at step ", step, " (epoch ", line.epoch, ", batch ",
@@ -397,7 +397,7 @@ void Training::report(sessions::LogLine line, int64_t step, double lr, bool log)
   write(row);
 }
 
-// The line of this process alone.
+// Prints the line of this process only.
 void Training::report_own(sessions::LogLine line, int64_t step, double lr) {
   Measurement row = measurement(line, step, lr);
   for (auto& [name, value] : line.values) name = metrics::label(name);
@@ -421,7 +421,8 @@ Measurement Training::measurement(const sessions::LogLine& line, int64_t step, d
       row.others.push_back({name, metrics::label(name), value});
   }
   row.rate = line.rates.rate;
-  // All replicas do the same steps with as many rows, so that one process's rate tells that of all.
+  // All replicas do the same steps with equally many rows, so one process's rate gives the rate of all
+  // replicas.
   row.global_rate = line.rates.global_rate * session_.replicas();
   row.examples_per_second = line.rates.rate * session_.replicas();
   row.learning_rate = lr;
@@ -480,7 +481,7 @@ void Training::end_of_epoch(bool whole) {
 }
 
 bool Training::forward_epoch(const std::function<void()>& after_batch) {
-  constexpr uint64_t kOfPass = 0x5041;  // its random numbers are none of a step's
+  constexpr uint64_t kOfPass = 0x5041;  // no step uses these random numbers
   if (stopping_ || !steps_.training_step) return false;
   int64_t number = progress_.epoch - (progress_.batch > 0 ? 0 : 1);
   while (number > 0 && train_.updates(data_epoch(number)) == 0) --number;
@@ -502,7 +503,7 @@ bool Training::forward_epoch(const std::function<void()>& after_batch) {
     after_batch();
     session_.sync(step_names_.name("statistics", *batch).c_str());
     console_.progress("Statistics", i + 1, batches, "");
-    // Many processes do not stop in the middle: they would have to agree on the batch.
+    // Several processes do not stop in the middle: they would have to agree on the batch.
     whole = session_.processes() > 1 || SignalGuard::pending() == 0;
   }
   model_.train(was_training);
@@ -529,7 +530,7 @@ std::optional<metrics::Values> Training::test_on(const Input& set, const std::st
     look = [&](const Batch& batch, const StepOutput& step) { images.look(session_, batch, step); };
   Evaluation test = evaluate(
       session_, steps_, set.feed(session_, 0, 0), set.batches(), options_.precision == Precision::kBf16,
-      // Many processes do not stop in the middle: they would have to agree on the batch.
+      // Several processes do not stop in the middle: they would have to agree on the batch.
       [this] { return session_.processes() == 1 && SignalGuard::pending() != 0; },
       [&](int64_t done) {
         console_.progress(name.empty() ? "Test " : base::str("Test ", name, " "), done, set.batches(), "");

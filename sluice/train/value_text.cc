@@ -8,7 +8,7 @@ namespace sluice::train {
 
 namespace {
 
-// Without the name of a test set before it.
+// Returns the name without the prefix of a test set.
 std::string own_name(const std::string& name) { return name.substr(name.rfind('/') + 1); }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// How lines, tables and curves show the values of tests.
+// The values of tests, as lines, tables and curves show them.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace sluice::train {
 
-// Shares of samples are in percent, as accuracy is.
+// Returns shares of samples, such as accuracy, in percent.
 double shown(const metrics::Value& value);
-// "Accuracy=93.10%", "F1=0.71234" for a value as shown() gives it.
+// Returns "Accuracy=93.10%" or "F1=0.71234" for a value that shown() has converted.
 std::string text_of(const std::string& name, double value, const char* separator = "=");
-// ", Loss=0.30512, Accuracy=93.10%": all but the numbers of single classes.
+// Returns ", Loss=0.30512, Accuracy=93.10%": all values except the numbers of single classes.
 std::string line_of(const metrics::Values& values);
-// The columns of a row of these: the loss and the accuracy have their own.
+// Adds the values as columns of a row; the loss and the accuracy have their own columns.
 void put_into(Measurement& row, const metrics::Values& values);
-// Those of another test set, into both, with its name before theirs.
+// Adds the values of another test set to both, with the set's name before theirs.
 void put_into(Measurement& row, metrics::Values& all, const metrics::Values& more, const std::string& set);
 
 }  // namespace sluice::train

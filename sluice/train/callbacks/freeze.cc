@@ -16,7 +16,7 @@ bool is_meant(const std::string& pattern, const std::string& name) {
          ::fnmatch((pattern + ".*").c_str(), name.c_str(), 0) == 0;
 }
 
-// The names of parameters, and of what they are in.
+// Returns the names of the parameters, and of the modules that contain them.
 std::vector<std::string> names_of(const torch::nn::Module& module) {
   std::set<std::string> names;
   for (const auto& item : module.named_parameters())

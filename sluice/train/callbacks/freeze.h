@@ -1,4 +1,4 @@
-// Parameters that a training leaves as they are.
+// Parameters that a training does not change.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,23 @@ SLUICE_API_BEGIN
 namespace sluice::train {
 
 struct FreezeOptions {
-  // Names of parameters or of modules, whose parameters are meant, with * for any letters: features.*, fc.
+  // Names of parameters, or of modules, which mean all of their parameters; * stands for any letters:
+  // features.*, fc.
   std::vector<std::string> names;
-  int64_t epochs = 0;  // after so many they are trained like the others; 0: never
+  int64_t epochs = 0;  // after this number of epochs they are trained like the others; 0: never
 };
 
-// Parameters that need no gradient (requires_grad is false) and that no optimizer changes, not even by its
-// weight decay. When they are trained again the step becomes another program, once. Those that are frozen for
-// the whole run have no optimizer's state; the state of the others is there from the beginning. Buffers are
-// no parameters: BatchNorm's statistics go on. fit() gives the parameters back as it got them.
+// Frozen parameters need no gradient (requires_grad is false), and no optimizer changes them, not even by its
+// weight decay. When their training starts the step becomes another program, once. Parameters that are frozen
+// for the whole run have no optimizer's state; the others have it from the beginning. Buffers are not
+// parameters: BatchNorm still updates its statistics. fit() returns the parameters as it got them.
 class Freeze : public Callback {
  public:
   // Throws kInvalidArgument without names and for a negative number.
   explicit Freeze(FreezeOptions options);
   std::string name() const override { return "freeze"; }
-  // Throws kInvalidArgument, with the nearest name, for one that no parameter has, and when nothing is left
-  // to be trained.
+  // Throws kInvalidArgument, with the nearest name, for a name that no parameter has, and if no parameter
+  // would be left to train.
   void before_optimizers(Run& run) override;
   void begin(Run& run) override;
   void before_epoch(Run& run) override;

@@ -1,4 +1,4 @@
-// Histograms of the weights while they are trained.
+// Histograms of the weights during a training.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ SLUICE_API_BEGIN
 
 namespace sluice::train {
 
-// TensorBoard's pages HISTOGRAMS and DISTRIBUTIONS get each parameter that is trained, as weights/NAME,
-// before the first step and at each test and checkpoint, where the weights are read anyway: those that are
-// trained, also with an average of the weights.
+// Sends each trained parameter to TensorBoard's pages HISTOGRAMS and DISTRIBUTIONS, as weights/NAME, before
+// the first step and at each test and checkpoint, where the weights are read anyway. With an average of the
+// weights it sends the trained weights, not the average.
 class Histograms : public Callback {
  public:
   std::string name() const override { return "histograms"; }
@@ -21,7 +21,7 @@ class Histograms : public Callback {
   void after_reading(Run& run) override;
 
  private:
-  int64_t step_ = -1;  // of the last ones
+  int64_t step_ = -1;  // the step of the last histograms
 };
 
 }  // namespace sluice::train

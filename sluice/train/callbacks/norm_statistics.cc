@@ -11,7 +11,7 @@ Norm* as_norm(torch::nn::Module& module) {
   return norm != nullptr && norm->running_mean.defined() && norm->running_var.defined() ? norm : nullptr;
 }
 
-// Calls with each BatchNorm that keeps statistics.
+// Calls `visit` with each BatchNorm that keeps statistics.
 template <typename Visit>
 void for_each_norm(const torch::nn::Module& module, const Visit& visit) {
   for (const auto& one : module.modules(/*include_self=*/false)) {
@@ -37,7 +37,7 @@ NormStatistics::NormStatistics(torch::nn::Module& module) {
     one.batches = norm.num_batches_tracked;
     if (one.batches.defined()) one.batches_before = one.batches.clone();
     one.put_back = [&norm, momentum = norm.options.momentum()] { norm.options.momentum(momentum); };
-    norm.options.momentum(1.0);  // the same number for each batch, so that they share a program
+    norm.options.momentum(1.0);  // the same number for each batch, so that all batches share a program
     all_.push_back(std::move(one));
   });
 }

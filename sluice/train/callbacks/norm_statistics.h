@@ -1,4 +1,4 @@
-// BatchNorm's running statistics, measured again.
+// The new measurement of BatchNorm's running statistics.
 #pragma once
 
 #include <torch/torch.h>
@@ -8,9 +8,10 @@
 
 namespace sluice::train {
 
-// While one lives, each BatchNorm of the module that keeps statistics has those of its last batch; add()
-// takes them in, and finish() gives each the mean over all batches, as torch.optim.swa_utils.update_bn does.
-// Nothing is read. The counts of batches and the momenta are as before at its end.
+// While a NormStatistics lives, each BatchNorm of the module that keeps statistics has the statistics of its
+// last batch. add() adds these, and finish() sets each to the mean over all batches, as
+// torch.optim.swa_utils.update_bn does. Nothing is read. At its end it restores the counts of batches and the
+// momenta.
 class NormStatistics {
  public:
   explicit NormStatistics(torch::nn::Module& module);
@@ -24,9 +25,9 @@ class NormStatistics {
 
  private:
   struct One {
-    torch::Tensor mean, variance, batches;                 // the module's
+    torch::Tensor mean, variance, batches;                 // of the module
     torch::Tensor mean_sum, variance_sum, batches_before;  // sums: undefined before the first batch
-    std::function<void()> put_back;                        // the momentum
+    std::function<void()> put_back;                        // restores the momentum
   };
   std::vector<One> all_;
   double count_ = 0;

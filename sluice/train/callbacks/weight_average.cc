@@ -13,9 +13,9 @@
 namespace sluice::train {
 namespace {
 
-constexpr const char* kStale = " stale";  // in the state, behind the number of updates
+constexpr const char* kStale = " stale";  // in the state, after the number of updates
 
-// What can be averaged: parameters, and buffers behind them.
+// Returns the tensors that can be averaged: parameters, followed by buffers.
 NamedValues averaged_tensors(const torch::nn::Module& module, size_t* parameters = nullptr) {
   NamedValues result;
   for (const auto& item : module.named_parameters())
@@ -56,7 +56,7 @@ void WeightAverage::begin(Run& run) {
   torch::NoGradGuard no_grad;
   names_.clear();
   averages_.clear();
-  // Zeros of the device are known to be equal on all replicas, and the first update overwrites them.
+  // The device's zeros are known to be equal on all replicas, and the first update overwrites them.
   for (const auto& [name, tensor] : averaged_tensors(run.module(), &parameters_)) {
     names_.push_back(name);
     averages_.push_back(torch::zeros_like(tensor).requires_grad_(false));
@@ -74,7 +74,7 @@ void WeightAverage::take_loaded(Run& run) {
   const NamedValues own = averaged_tensors(run.module());
   for (size_t i = 0; i < names_.size(); ++i) {
     const auto found = given.find(names_[i]);
-    if (found == given.end() && i >= parameters_) {  // of a checkpoint that averages parameters alone
+    if (found == given.end() && i >= parameters_) {  // the checkpoint only averages parameters
       averages_[i].copy_(own[i].second);
       stale_ = stale_ || options_.decay == 0;
       continue;
@@ -84,7 +84,7 @@ void WeightAverage::take_loaded(Run& run) {
                   base::str("the checkpoint has no trained weights of shape ", averages_[i].sizes(), " for ",
                             names_[i], " beside its averages"));
     const torch::Tensor value = found->second.to(averages_[i].device());
-    // What comes from the host may be another value in each process.
+    // A value from the host may differ between the processes.
     averages_[i].copy_(run.session().processes() > 1 ? sluice::broadcast(value) : value);
   }
   loaded_.clear();
@@ -143,7 +143,7 @@ void WeightAverage::exchange(Run& run) {
   torch::NoGradGuard no_grad;
   const NamedValues own = averaged_tensors(run.module());
   for (size_t i = 0; i < averages_.size(); ++i) {
-    const torch::Tensor average = averages_[i].clone();  // on the device the same buffer
+    const torch::Tensor average = averages_[i].clone();  // it would be the same buffer on the device
     averages_[i].copy_(own[i].second);
     own[i].second.copy_(average);
   }
@@ -167,10 +167,10 @@ void WeightAverage::measure_statistics(Run& run) {
   for (const torch::Tensor& buffer : run.module().buffers()) before.push_back(buffer.clone());
   NormStatistics statistics(run.module());
   const bool whole = run.forward_epoch([&] { statistics.add(); });
-  // Other buffers are none of the pass's business.
+  // The pass must not change other buffers.
   const auto buffers = run.module().buffers();
   for (size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(before[i]);
-  // A run that is being stopped saves at once, and measures when it goes on.
+  // A run that is being stopped saves at once, and measures the statistics after it resumes.
   stale_ = !whole;
   if (whole) statistics.finish();
 }

@@ -13,11 +13,11 @@ namespace language_steps_detail {
 using models::LanguageInput;
 using models::LanguageModelPtr;
 
-// Rows of a batch of text::TokenBatches, whose columns these are (sluice/text/token_batches.h).
+// The rows of a batch of text::TokenBatches, by its columns (sluice/text/token_batches.h).
 struct Rows {
   torch::Tensor ids;
   torch::Tensor lengths;               // of single documents, [N]
-  torch::Tensor documents, positions;  // of packed ones, [N, L]
+  torch::Tensor documents, positions;  // of packed documents, [N, L]
 };
 Rows rows_of(const Batch& batch, size_t behind) {
   const auto& columns = batch.columns;
@@ -43,7 +43,7 @@ torch::Tensor inside(const Rows& rows) {
   return places.unsqueeze(0).lt(rows.lengths.unsqueeze(1));
 }
 
-// Behind each place its token to predict, or kNoTarget: [N, L].
+// Returns the token to predict at each place, or kNoTarget: [N, L].
 torch::Tensor next_tokens(const Rows& rows, const Batch& batch) {
   const auto next = [](const torch::Tensor& x) { return x.slice(1, 1); };
   torch::Tensor targets = next(rows.ids);
@@ -55,10 +55,10 @@ torch::Tensor next_tokens(const Rows& rows, const Batch& batch) {
     targets = torch::where(same, targets, torch::full_like(targets, kNoTarget));
   }
   const bool running = !rows.lengths.defined() && !rows.documents.defined();
-  // The others know by their lengths and documents that an empty row predicts nothing.
+  // Other rows show by their lengths and documents that an empty row predicts nothing.
   if (running && batch.mask.defined())
     targets = torch::where(batch.mask.unsqueeze(1), targets, torch::full_like(targets, kNoTarget));
-  // The last place of a document row predicts nothing; running rows have one token more.
+  // The last place of a document row predicts nothing; rows of running text have one token more.
   return running ? targets : torch::constant_pad_nd(targets, {0, 1}, kNoTarget);
 }
 
@@ -69,7 +69,7 @@ StepOutput output_of(const TokenLoss& loss) {
 StepOutput next_token_step(models::LanguageModel& model, const Batch& batch) {
   const Rows rows = rows_of(batch, /*behind=*/0);
   const bool running = !rows.lengths.defined() && !rows.documents.defined();
-  // What fills a row up stands behind its tokens, which do not see it.
+  // Padding comes after a row's tokens, which do not see it.
   const LanguageInput input{.ids = running ? rows.ids.slice(1, 0, -1) : rows.ids,
                             .documents = rows.documents,
                             .positions = rows.positions};

@@ -4,7 +4,7 @@
 //   sluice::train::Trainer trainer(options, {train, test});  // text::TokenBatches with next_token
 //   trainer.fit(*model, sluice::train::next_token_steps(model));
 //
-// The loss is in nats for each predicted token, over all replicas and all batches of an update.
+// The loss is in nats per predicted token, over all replicas and all batches of an update.
 #pragma once
 
 #include "sluice/base/export.h"
@@ -15,11 +15,11 @@ SLUICE_API_BEGIN
 
 namespace sluice::train {
 
-// Causal language modelling: each token is predicted from those before it in its document (or in its row of
-// running text). Throws kInvalidArgument for a model that sees the whole sequence.
+// Causal language modelling: each token is predicted from the tokens before it in its document (or in its row
+// of running text). Throws kInvalidArgument for a model that sees the whole sequence.
 Steps next_token_steps(models::LanguageModelPtr model);
-// Masked language modelling: the batches bring the places and their tokens (TokenBatchOptions::masking).
-// Beside the loss they give the share of tokens that are found, "accuracy".
+// Masked language modelling: the batches contain the places and their tokens (TokenBatchOptions::masking).
+// Besides the loss, the steps give the share of tokens that the model finds, as "accuracy".
 Steps masked_steps(models::LanguageModelPtr model);
 
 }  // namespace sluice::train

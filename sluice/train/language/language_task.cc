@@ -15,7 +15,7 @@
 namespace sluice::train {
 namespace language_task_detail {
 
-constexpr int64_t kLongestRow = 1024;  // where nothing is said
+constexpr int64_t kLongestRow = 1024;  // the default
 
 [[noreturn]] void refuse(const std::string& what) { throw_error(Code::kInvalidArgument, what); }
 
@@ -27,14 +27,14 @@ std::string config_path(const std::string& path) {
   return base::is_directory(path) ? base::join_path(path, "config.json") : path;
 }
 
-// The first of these that the tokenizer has; -1: none.
+// Returns the id of the first name that the tokenizer knows; -1 if it knows none of them.
 int64_t id_of(const text::Tokenizer& tokenizer, std::initializer_list<const char*> names) {
   for (const char* const name : names)
     if (const auto id = tokenizer.id_of(name)) return *id;
   return -1;
 }
 
-// What a row may have, by the model's table of positions; 0: any length.
+// The largest length of a row by the model's table of positions; 0: any length.
 int64_t positions_of(const models::LanguageOptions& options) {
   if (options.type == "gpt2") return options.positions;
   return options.type == "roberta" ? options.positions - options.padding - 1 : 0;
@@ -110,7 +110,7 @@ LanguageTask::LanguageTask(const TrainOptions& options, int64_t rows) : options_
   for (const auto& [name, files] : options.more_tests) add(name, files, test_rows);
 }
 
-// What --tokenizer names, else the one that lies beside the weights.
+// Finds the tokenizer that --tokenizer names, else the one next to the weights.
 void LanguageTask::find_tokenizer() {
   tokenizer_path_ = options_.tokenizer.empty() ? "" : text::tokenizer_file(options_.tokenizer);
   if (tokenizer_path_.empty() && !options_.weights.empty() && base::is_directory(options_.weights)) {
@@ -123,7 +123,7 @@ void LanguageTask::find_tokenizer() {
   if (tokenizer_) vocabulary_ = static_cast<int64_t>(tokenizer_->vocabulary_size());
 }
 
-// The files' own tokenizer comes before that of the weights.
+// The files' own tokenizer takes precedence over the tokenizer of the weights.
 void LanguageTask::learn_vocabulary(const text::TokenSet& set) {
   if (options_.tokenizer.empty())
     if (const std::string beside = text::tokenizer_beside(set); !beside.empty()) {
@@ -138,8 +138,8 @@ void LanguageTask::learn_vocabulary(const text::TokenSet& set) {
   if (facts) vocabulary_ = std::max(vocabulary_, static_cast<int64_t>(facts->vocabulary_size));
 }
 
-// Of fresh weights: a preset has the vocabulary and the special tokens of the data, and positions for its
-// rows.
+// The options of a new model: a preset gets the vocabulary and the special tokens of the data, and positions
+// for its rows.
 models::LanguageOptions LanguageTask::model_options() const {
   namespace detail = language_task_detail;
   if (detail::is_path(options_.model)) {
@@ -179,7 +179,7 @@ models::LanguageOptions LanguageTask::model_options() const {
   return model;
 }
 
-// Classes of a head that is made afresh on the weights' body; 0: the folder's own head is the one.
+// The number of classes of a new head on the weights' body; 0: the folder's own head is used.
 int64_t LanguageTask::fresh_classes() const {
   if (options_.task != Task::kClassify) return 0;
   const std::string path = language_task_detail::config_path(options_.weights);
@@ -232,7 +232,7 @@ void LanguageTask::add_masking(text::TokenBatchOptions& batches) const {
   batches.masking = std::move(masking);
 }
 
-// Of a replica's batches.
+// The shapes of one replica's batches.
 std::vector<data::LengthShape> LanguageTask::shapes(int64_t rows) const {
   namespace detail = language_task_detail;
   const int64_t positions = detail::positions_of(model_->options());

@@ -19,10 +19,10 @@ namespace sluice::train {
 
 inline bool is_language(Task task) { return task != Task::kImages; }
 
-// What can be said without looking at data or device. Throws sluice::Error.
+// Checks what can be checked without data or device. Throws sluice::Error.
 void check_language(const TrainOptions& options);
 
-// The model with its data and steps. Throws sluice::Error.
+// A model with its data and steps. Throws sluice::Error.
 class LanguageTask {
  public:
   // Opens the data and makes the model, on the CPU. `rows`: of one replica's batch.
@@ -31,7 +31,7 @@ class LanguageTask {
   const models::LanguageModelPtr& model() const { return model_; }
   Sets sets() const;
   Steps steps() const;
-  // Of the first epoch of each set of tokens: "train", "test", and the names of the other tests.
+  // The facts of the first epoch of each set of tokens: "train", "test", and the names of the other tests.
   std::vector<std::pair<std::string, text::TokenBatchFacts>> facts(int64_t replicas) const;
 
  private:
@@ -47,13 +47,14 @@ class LanguageTask {
   void add_masking(text::TokenBatchOptions& batches) const;
 
   const TrainOptions& options_;
-  std::string tokenizer_path_;  // "": there is none
+  std::string tokenizer_path_;  // "": the run has no tokenizer
   std::optional<text::Tokenizer> tokenizer_;
   int64_t vocabulary_ = 0;  // of the data; 0: not known
   models::LanguageModelPtr model_;
-  // "train", then "test" if there is one, then the other tests, which need that one.
+  // "train", then "test" if there is one, then the other tests, which require "test".
   std::vector<std::pair<std::string, std::shared_ptr<const data::Dataset>>> sets_;
-  std::vector<std::pair<std::string, std::shared_ptr<const text::TokenBatches>>> token_sets_;  // the same
+  // The token sets among sets_.
+  std::vector<std::pair<std::string, std::shared_ptr<const text::TokenBatches>>> token_sets_;
 };
 
 }  // namespace sluice::train

@@ -19,7 +19,7 @@ TextEncoder::TextEncoder(const text::Tokenizer& tokenizer, const models::Languag
     if (!options.end.empty()) end_ = {options.end.front()};
     return;
   }
-  // Where in the template a text stands.
+  // Finds where the template has the text.
   constexpr char kWord[] = "a";
   const auto alone = tokenizer.encode(kWord, {.special_tokens = false, .limits = false}).ids;
   const auto framed = tokenizer.encode(kWord, {.limits = false}).ids;

@@ -1,5 +1,5 @@
-// The classification of texts: shards with texts and their classes, and the steps of a model that tells them
-// apart.
+// The classification of texts: shards with texts and their classes, and the steps of a model that predicts
+// the class.
 #pragma once
 
 #include <cstdint>
@@ -15,14 +15,14 @@
 
 namespace sluice::train {
 
-// Texts as a model is given them.
+// Encodes texts for a model.
 class TextEncoder {
  public:
-  // `longest`: of a row, in tokens. `options`: of the model, whose begin and end tokens are put around a text
-  // where the tokenizer has no template, if it is a roberta.
+  // `longest`: the most tokens of a row. `options`: the model's; a roberta's begin and end tokens are put
+  // around a text if the tokenizer has no template.
   TextEncoder(const text::Tokenizer& tokenizer, const models::LanguageOptions& options, int64_t longest,
               bool cut);
-  // What the template puts around a text stays when its end is cut off. Threads: any number of them.
+  // Cutting off a text's end keeps the template's tokens around it. Threads: any number.
   std::vector<int64_t> operator()(std::string_view text) const;
 
  private:

@@ -12,7 +12,7 @@ using torch::autograd::variable_list;
 
 constexpr int64_t kMaxLogits = int64_t{1} << 25;
 
-// Places of so many rows each.
+// `count` parts of `rows` places each.
 struct Parts {
   int64_t rows, count;
 };
@@ -21,9 +21,8 @@ Parts parts_of(int64_t places, int64_t vocabulary, int64_t most) {
   return {(places + count - 1) / count, count};
 }
 
-// The sum of the cross-entropies of linear(states, weight, bias), and the answers, part by part. The
-// gradients are made beside them, while a part's logits are there: they are linear in the gradient of the
-// sum.
+// Computes the sum of the cross-entropies of linear(states, weight, bias), and the answers, part by part. The
+// gradients are computed with them, while a part's logits exist: they are linear in the gradient of the sum.
 class LossInParts : public torch::autograd::Function<LossInParts> {
  public:
   static variable_list forward(AutogradContext* context, const torch::Tensor& states,

@@ -1,4 +1,4 @@
-// A training that is over in a second or two.
+// A training that takes a second or two.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace sluice::train {
 
-// An MLP on 4 classes that the pattern of made images (8×8, one channel) tells apart: 200 for training, 50
-// for the test, 2 epochs on LibTorch's own CPU.
+// Trains an MLP on 4 classes that the pattern of made images (8×8, one channel) tells apart: 200 for
+// training, 50 for the test, 2 epochs on LibTorch's own CPU.
 inline TrainOptions small_training(const std::string& logdir) {
   TrainOptions options;
   options.model = "mlp";
@@ -28,7 +28,7 @@ inline TrainOptions small_training(const std::string& logdir) {
   return options;
 }
 
-// The same on images of a shard: 32 of 8×8 with three channels, in two classes.
+// The same training on the images of a shard: 32 of 8×8 with three channels, in two classes.
 inline TrainOptions small_training_on(const std::string& shard, const std::string& logdir) {
   TrainOptions options = small_training(logdir);
   options.fake_data = false;
@@ -39,7 +39,7 @@ inline TrainOptions small_training_on(const std::string& shard, const std::strin
   return options;
 }
 
-// The same on the device "xla" of the CPU's plugin.
+// The same training on the device "xla" of the CPU's plugin.
 inline TrainOptions small_training_on_xla(const std::string& logdir) {
   TrainOptions options = small_training(logdir);
   options.device = DeviceKind::kXla;

@@ -23,7 +23,7 @@ namespace mlflow_run_detail {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxLines = 1000;
-constexpr std::size_t kValuesInLine = 500;  // so that any line fits into a request
+constexpr std::size_t kValuesInLine = 500;  // so that every line fits into a request
 constexpr char kKeyTag[] = "sluice.run_key";
 
 int64_t milliseconds(double wall) { return std::llround(wall * 1e3); }
@@ -39,7 +39,7 @@ std::string random_key() {
   return key;
 }
 
-// As Protocol Buffers' JSON has them, which MLflow reads.
+// Values in the form of Protocol Buffers' JSON, which MLflow reads.
 Json number(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
@@ -52,10 +52,10 @@ std::string text_of(const HyperParameter& parameter) {
   return cut_text(base::json_of_bytes(std::get<std::string>(parameter.second)), kMlflowValueBytes);
 }
 
-// A body of runs/log-batch that grows as long as the limits allow.
+// A body of runs/log-batch that grows up to the limits.
 class Batch {
  public:
-  // False: the line is for the next request.
+  // Returns false if the line must go into the next request.
   bool add(const Json& line) {
     Json more = {{"metrics", Json::array()}, {"params", Json::array()}, {"tags", Json::array()}};
     if (const auto metrics = line.find("metrics"); metrics != line.end())
@@ -83,7 +83,7 @@ class Batch {
 
  private:
   Json body_ = {{"metrics", Json::array()}, {"params", Json::array()}, {"tags", Json::array()}};
-  std::size_t lines_ = 0, bytes_ = 200;  // the run's id, too
+  std::size_t lines_ = 0, bytes_ = 200;  // including the run's id
 };
 
 }  // namespace mlflow_run_detail
@@ -141,7 +141,8 @@ base::Result<std::unique_ptr<MlflowRun>> MlflowRun::reopen(MlflowOptions options
   if (named_by_folder) options.uri = (*spool)->place().uri;
   SLUICE_OK(check_mlflow_uri(options.uri));
   if (named_by_folder) {
-    // The folder may be anybody's: what it names gets no secret of this user, but where he names it, too.
+    // Anybody may have written the folder: its server gets this user's secret only if the environment names
+    // it, too.
     SLUICE_TRY(const std::string host, cloud::host_of_url(options.uri));
     const auto own = base::environment("MLFLOW_TRACKING_URI");
     const auto own_host = own ? cloud::host_of_url(*own) : base::Result<std::string>("");
@@ -191,7 +192,7 @@ base::Status MlflowRun::begin(const std::vector<HyperParameter>& parameters, con
     else if (known->second != value)
       texts.emplace_back(mlflow_name("resumed." + name), cut_text(value, kMlflowTagBytes));
   }
-  // The lines come first: a parameter may be sent twice, but not left out.
+  // The lines are written first: a parameter may be sent twice, but must not be lost.
   SLUICE_OK(add_texts("params", added));
   SLUICE_OK(add_texts("tags", texts));
   SLUICE_OK(spool_->set_place(std::move(place)));
@@ -246,7 +247,7 @@ base::Result<int64_t> MlflowRun::end(const std::string& status, double seconds) 
   return left;
 }
 
-// Waits as long as is right after the last try. False: that is all.
+// Waits the right time after the last try. Returns false to end.
 bool MlflowRun::pause(After after, double seconds) {
   std::unique_lock lock(mutex_);
   const auto wait = [&](double most, const auto& condition) {
@@ -277,7 +278,7 @@ void MlflowRun::work() {
     if (!sent) {
       tell(sent.error());
       seconds = std::min(options_.every * std::ldexp(1.0, std::min(failures++, 10)), options_.longest);
-      // What will not pass by itself is not waited for.
+      // At the end, do not wait for a problem that will not pass by itself.
       const std::lock_guard lock(mutex_);
       if (ending_ && sent.error().code() != Code::kUnavailable) break;
     } else if (*sent) {
@@ -335,7 +336,7 @@ base::Status MlflowRun::find_run() {
   return {};
 }
 
-// One line that the server does not take must not hold up those behind it.
+// Handles a refusal: one line that the server refuses must not block the lines after it.
 base::Status MlflowRun::refused(const Error& error, std::size_t lines) {
   if (error.code() == Code::kNotFound)
     return base::fail(Code::kNotFound, error.what(), " (the run is the one in ",
@@ -346,7 +347,7 @@ base::Status MlflowRun::refused(const Error& error, std::size_t lines) {
     max_lines_ = lines / 2;
     return {};
   }
-  SLUICE_OK(server_.check_run(spool_->place().run_id));  // a run that is deleted takes no line at all
+  SLUICE_OK(server_.check_run(spool_->place().run_id));  // a deleted run takes no line at all
   if (refused_++ == 0)
     base::warn("MLflow refuses a row, which goes to ",
                base::join_path(options_.shown_folder, "mlflow-refused.jsonl"),
@@ -356,7 +357,8 @@ base::Status MlflowRun::refused(const Error& error, std::size_t lines) {
 
 void MlflowRun::tell(const Error& error) {
   if (error.code() == Code::kCancelled || told_ == error.code()) return;
-  // One outage has many faces: refused, cut off, too slow, status 503 or 429. The first one is enough.
+  // One outage shows as different errors: refused, cut off, too slow, status 503 or 429. Warn only of the
+  // first one.
   if (told_ && (error.code() == Code::kUnavailable || error.code() == Code::kResourceExhausted)) return;
   told_ = error.code();
   base::warn(

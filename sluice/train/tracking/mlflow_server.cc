@@ -14,7 +14,7 @@ namespace mlflow_server_detail {
 
 using Json = nlohmann::json;
 
-// A text of an object within an object; "" when it is not there.
+// Returns a text of an object within an object; "" if it is not there.
 std::string text_at(const Json& json, const char* outer, const char* name) {
   const auto object = json.find(outer);
   if (object == json.end() || !object->is_object()) return "";
@@ -39,7 +39,7 @@ std::string without_slashes(std::string uri) {
   return uri;
 }
 
-// What MLflow calls an error: {"error_code": "…", "message": "…"}.
+// Returns the code of MLflow's error, {"error_code": "…", "message": "…"}; "" for another answer.
 std::string error_code(const cloud::HttpResponse& response) {
   const Json json = base::parse_json(response.body);
   if (!json.is_object() || !json.contains("error_code") || !json["error_code"].is_string()) return "";
@@ -69,7 +69,7 @@ std::string mlflow_name(std::string_view name) {
                                       std::string_view("_-. :/").find(c) != std::string_view::npos);
     if (!fits) c = '_';
   }
-  // MLflow takes names for paths of files, which must be what they are called.
+  // MLflow reads names as file paths, which must be in their simplest form.
   std::vector<std::string> parts = base::split(plain, '/');
   for (std::string& part : parts)
     if (part.empty() || part == "." || part == "..") part.assign(std::max<std::size_t>(part.size(), 1), '_');
@@ -132,7 +132,7 @@ base::Result<nlohmann::json> MlflowServer::ask(const std::string& method, const 
   request.total_timeout = limits_.request;
   request.cancelled = &cancelled_;
   const auto answer = http_.once(request);
-  if (!answer) return tl::unexpected<Error>(answer.error());  // it names the request
+  if (!answer) return tl::unexpected<Error>(answer.error());  // the error names the request
   const cloud::HttpResponse& response = *answer;
   if (response.status < 200 || response.status >= 300) {
     const Code code = detail::error_code(response) == "RESOURCE_ALREADY_EXISTS"
@@ -165,10 +165,10 @@ base::Result<std::string> MlflowServer::experiment(const std::string& name) {
     return detail::needed(detail::text_at(found, "experiment", "experiment_id"), root_, "experiment_id");
   };
   auto found = look();
-  // A server of another kind says 404, too; then the next request tells.
+  // A server of another kind also answers 404; then the next request fails.
   if (found || found.error().code() != Code::kNotFound) return found;
   auto made = post("experiments/create", {{"name", name}});
-  if (!made && made.error().code() == Code::kAlreadyExists) return look();  // another run was quicker
+  if (!made && made.error().code() == Code::kAlreadyExists) return look();  // another run created it first
   if (!made) return tl::unexpected<Error>(made.error());
   const auto id = made->find("experiment_id");
   return detail::needed(id != made->end() && id->is_string() ? id->get<std::string>() : "", root_,

@@ -23,7 +23,7 @@ std::string text_of(const Json& line) {
   return line.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// A number of at least 0 and below 2^53, as other programs keep them whole; else 0.
+// Returns a number of at least 0 and below 2^53, which other programs keep exactly; 0 for any other value.
 int64_t number_at(const Json& state, const char* name) {
   constexpr uint64_t kEnd = uint64_t{1} << 53;
   const auto found = state.find(name);
@@ -38,7 +38,7 @@ bool are_texts(const Json& line, const char* name) {
           std::all_of(found->begin(), found->end(), [](const Json& value) { return value.is_string(); }));
 }
 
-// Whether a line is one of those of mlflow_spool.h: who sends it looks no further.
+// Whether a line has one of the forms of mlflow_spool.h: the sender does not check further.
 bool is_line(const Json& line) {
   if (!line.is_object() || number_at(line, "n") == 0) return false;
   const auto is_whole = [&](const char* name) {
@@ -54,7 +54,7 @@ bool is_line(const Json& line) {
   return good_metrics && good_status && are_texts(line, "params") && are_texts(line, "tags");
 }
 
-// The whole lines of a text, with how many bytes they are.
+// Returns the whole lines of a text, and their bytes.
 std::vector<Json> lines_in(std::string_view text, std::size_t* bytes) {
   std::vector<Json> lines;
   *bytes = 0;
@@ -107,7 +107,7 @@ base::Result<std::unique_ptr<MlflowSpool>> MlflowSpool::create(const std::string
   std::unique_ptr<MlflowSpool> spool(new MlflowSpool(folder));
   SLUICE_OK(base::make_directories(folder));
   SLUICE_OK(spool->lock());
-  // First the lines, which belong to the run that the other file still names.
+  // Clears the lines first: they belong to the run that the other file still names.
   SLUICE_OK(base::write_file_atomically(spool->lines_path(), ""));
   SLUICE_OK(spool->set_place(place));
   return spool;
@@ -196,7 +196,7 @@ base::Result<const nlohmann::json*> MlflowSpool::peek(std::size_t index) {
   in.seekg(static_cast<std::streamoff>(read_));
   std::string text;
   for (std::string line; text.size() < mlflow_spool_detail::kReadAtOnce && std::getline(in, line);) {
-    if (in.eof()) break;  // it is being written
+    if (in.eof()) break;  // the line is being written
     text += line + "\n";
   }
   if (in.bad()) return base::fail_errno(errno, "read", lines_path());

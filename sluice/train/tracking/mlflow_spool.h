@@ -1,5 +1,5 @@
-// What a run has for MLflow, on its disk until the server has it: LOGDIR/mlflow.jsonl, a line for each row,
-// and LOGDIR/mlflow.json, which says whose run it is and how many lines have arrived.
+// The rows that a run has for MLflow, on disk until the server has them: LOGDIR/mlflow.jsonl has a line for
+// each row, and LOGDIR/mlflow.json names the run and the number of lines that have arrived.
 //
 // A line is an object with its number "n" and one of
 //   {"metrics": {NAME: number, "NaN", "Infinity" or "-Infinity"}, "step", "time" in milliseconds since 1970},
@@ -20,27 +20,27 @@
 
 namespace sluice::train {
 
-// Where the lines go. Each change is on the disk before the next request.
+// The destination of the lines. Each change is on the disk before the next request.
 struct MlflowPlace {
   std::string uri, experiment, run_name;
-  std::string key;     // a tag of the run by which it is found when the answer to its creation was lost
+  std::string key;     // a tag that finds the run if the answer to its creation was lost
   int64_t began = 0;   // milliseconds since 1970
-  bool asked = false;  // the server was asked for a run
-  std::string run_id;  // "": not there yet
-  std::map<std::string, std::string> parameters;  // that the run has, or will have
+  bool asked = false;  // whether the server was asked for a run
+  std::string run_id;  // "": not yet known
+  std::map<std::string, std::string> parameters;  // the parameters that the run has, or will have
 };
 
-// One at a time has a folder's; another one is kFailedPrecondition.
+// Only one MlflowSpool at a time may have a folder's spool; a second one fails with kFailedPrecondition.
 // Threads: append() and left() from any; the rest from one at a time.
 class MlflowSpool {
  public:
-  // Of a folder that has one; kNotFound otherwise. A line cut off in the middle goes, those that have arrived
-  // too, and metrics of steps after `last_step` that have not.
+  // Opens a folder's spool; fails with kNotFound if it has none. Drops a line cut off in the middle, the
+  // lines that have arrived, and metrics of steps after `last_step` that have not.
   static base::Result<std::unique_ptr<MlflowSpool>> open(const std::string& folder, int64_t last_step);
-  // An empty one, in the place of whatever the folder has.
+  // Creates an empty spool; it replaces the folder's spool, if any.
   static base::Result<std::unique_ptr<MlflowSpool>> create(const std::string& folder,
                                                            const MlflowPlace& place);
-  // How many lines of a folder's spool have not arrived; 0 where there is none.
+  // Returns the number of lines of a folder's spool that have not arrived; 0 if there is no spool.
   static int64_t left_in(const std::string& folder);
 
   const MlflowPlace& place() const { return place_; }
@@ -49,15 +49,15 @@ class MlflowSpool {
   // Adds a line; it gets the next number.
   base::Status append(nlohmann::json line);
   int64_t left() const;
-  // The first line that has not arrived, or further ones behind it; null when there are no more. It stays
-  // where it is until the next arrived().
+  // Returns the first line that has not arrived (`index` 0), or a later one; null if there are no more. It
+  // stays valid until the next arrived().
   base::Result<const nlohmann::json*> peek(std::size_t index);
-  // The first `count` lines that were peeked at are with the server.
+  // Call it when the server has the first `count` lines that were peeked at.
   base::Status arrived(std::size_t count);
-  // The first line is refused for good: it goes to LOGDIR/mlflow-refused.jsonl.
+  // The server refuses the first line for good: moves it to LOGDIR/mlflow-refused.jsonl.
   base::Status refuse_first();
 
-  // Others may have the folder's spool from now on; of this one only left() is asked.
+  // Lets others take the folder's spool; after it, only left() may be called.
   void close() { lock_.reset(); }
 
   std::string lines_path() const;
