@@ -40,7 +40,7 @@ std::string nearest_name(const std::string& name, const NamedTensors& tensors, c
   return near.empty() ? std::string() : base::str("; the nearest name is ", near);
 }
 
-// "callback.average.fc.weight" ends with the parameter fc.weight, for which it is kept.
+// Whether a name ends with a parameter's name: "callback.average.fc.weight" is kept for fc.weight.
 bool ends_with_one_of(const std::set<std::string>& parameters, const std::string& name) {
   for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
     if (parameters.count(name.substr(dot + 1)) > 0) return true;

@@ -28,12 +28,12 @@ namespace sluice::sessions {
 // The work that was due but not yet done when the checkpoint was taken: a run that continues from it does
 // this first.
 struct Due {
-  bool test = false;          // a test, then `best` and the callbacks' work after a test
+  bool test = false;          // a test, with the checkpoint, `best` and the callbacks' work after it
   bool within_epoch = false;  // due after an update, not at the end of the epoch or of the run
   std::string stop;           // why a callback has ended the run; "": none has
 };
 
-// Where a run stands: the next batch to train is `batch` of `epoch`.
+// The position of a run: the next batch to train is `batch` of `epoch`.
 struct Progress {
   std::string model;
   int64_t epoch = 0;
@@ -53,13 +53,13 @@ struct Progress {
   Due due;
 };
 
-// Parameters and buffers, by their qualified names.
+// Returns the parameters and buffers, by their qualified names.
 NamedTensors module_tensors(const torch::nn::Module& model);
 // Puts values into a model's parameters and buffers, on any device. `source` names the file in errors. The
 // first tensor that is missing, unexpected, or of another shape is an error that names it.
 base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, const std::string& source);
 
-// The state of SGD, Adam, AdamW, RMSprop and Adagrad as tensors called "optimizer.PARAMETER.FIELD".
+// Returns the state of SGD, Adam, AdamW, RMSprop or Adagrad as tensors called "optimizer.PARAMETER.FIELD".
 NamedTensors optimizer_tensors(torch::optim::Optimizer& optimizer, const torch::nn::Module& model);
 // Loads the state of the optimizer's own parameters. `source` names the checkpoint in errors: a state of
 // another optimizer, of another shape, or without a field that the optimizer's settings need.

@@ -44,7 +44,7 @@ class Deliveries {
     std::vector<Value> values;  // filled when they have arrived
     std::optional<replica::Processes::Offer> offer;
   };
-  // Whether the values, and those that other processes must send, have arrived.
+  // Whether the values of this process, and of the others if needed, have arrived.
   bool complete(Delivery& delivery, bool wait);
   bool take_values(Delivery& delivery, bool wait);
   void offer_values(Delivery& delivery);

@@ -110,7 +110,7 @@ std::optional<std::vector<std::string>> zeros_before_the_first_step(
   using namespace torch::optim;
   if (dynamic_cast<const SGD*>(&optimizer)) {
     const auto& options = static_cast<const SGDOptions&>(group);
-    // With dampening the first step takes the whole gradient, and later steps take a part of it.
+    // If there is dampening, the first step takes the whole gradient, and later steps take a part of it.
     if (options.momentum() == 0 || options.dampening() != 0) return std::nullopt;
     return std::vector<std::string>{"momentum_buffer"};
   }
@@ -189,7 +189,7 @@ base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn:
   }
   std::map<const void*, std::string> names;
   for (const auto& item : model.named_parameters()) names[item.value().unsafeGetTensorImpl()] = item.key();
-  // Only its own parameters: those of another optimizer may have state of another kind.
+  // Only its own parameters: another optimizer's parameters may have state of another kind.
   for (const auto& group : optimizer.param_groups())
     for (const torch::Tensor& parameter : group.params()) {
       const auto name = names.find(parameter.unsafeGetTensorImpl());

@@ -81,7 +81,7 @@ class LogValue {
   std::variant<torch::Tensor, double> value_;
 };
 
-// The replicas that a value is combined over: those of all processes, or only this process's.
+// The replicas that a value is combined over: of all processes, or only of this one.
 enum class Over { kAllReplicas, kLocalReplicas };
 
 // Creates the state of SGD, Adam, AdamW and RMSprop (momentum, averages) that LibTorch creates in the first
@@ -225,13 +225,12 @@ class Span {
 // Starts a session. A flag takes precedence over its environment variable:
 // --sluice-device=xla|cpu (SLUICE_DEVICE), --sluice-plugin=auto|cpu|tpu|cuda|PATH (SLUICE_PLUGIN),
 // --sluice-devices=N|all|[5] (SLUICE_DEVICES), --sluice-strict, --sluice-eager.
-// Other arguments are the program's own; an unknown --sluice-… flag is an error that proposes the nearest
-// flag.
+// Other arguments are the program's own; an unknown --sluice-… flag is an error that names the nearest one.
 Session start(int argc, char** argv);
 // Starts a session, and removes the --sluice-… flags from the arguments.
 Session start(int* argc, char** argv);
 Session start(const Options& options);
-// Starts a session with the environment's settings only.
+// Starts a session with the settings of the environment only.
 Session start();
 
 // Returns the norm over all gradients; if it is above max_norm, scales the gradients down to it. Unlike

@@ -51,7 +51,7 @@ struct Session::State {
   std::map<std::string, int64_t> agreement_calls;
   const int exceptions = std::uncaught_exceptions();  // when the session began
   int64_t steps = 0;
-  int accumulating = 0, accumulating_inside = 0;  // inside: in a captured function
+  int accumulating = 0, accumulating_inside = 0;  // the latter: in a captured function that is recorded
   std::set<const torch::optim::Optimizer*> prepared;
   bool reduced = false;  // gradients were averaged since the last step
   bool warned_of_equal_gradients = false;

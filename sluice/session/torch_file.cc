@@ -169,7 +169,7 @@ class TorchObjects : public pickle::Objects {
     if (outside || (!empty && last >= elements))
       return base::fail(Code::kDataLoss, path_, ": a tensor reaches beyond its storage of ", elements,
                         " elements");
-    // With strides of 0 a few bytes could stand for any number of values.
+    // Strides of 0 would let a few bytes stand for any number of values.
     if (!empty && static_cast<uint64_t>(values) > file_bytes_ / args[0]->tensor.element_size() + 1)
       return base::fail(Code::kDataLoss, path_, ": a tensor of ", values, " values has a storage of ",
                         elements, " elements: save a contiguous one (tensor.contiguous())");

@@ -53,9 +53,8 @@ class Objects {
   virtual base::Result<Ref> call(const std::string& function, const std::vector<Ref>& args) = 0;
 };
 
-// Returns the object of a pickle (protocols 2 to 5): containers are nested at most 64 deep, and none contains
-// itself. Errors name `path` and the byte's offset. `used` gets the number of bytes that belong to the
-// pickle.
+// Returns the object of a pickle (protocols 2 to 5). Containers nested more than 64 deep, or that contain
+// themselves, are an error. Errors name `path` and the byte's offset. `used` gets the pickle's size in bytes.
 base::Result<Ref> load(std::string_view bytes, const std::string& path, Objects& objects,
                        size_t* used = nullptr);
 

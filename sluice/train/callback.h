@@ -62,14 +62,13 @@ class Run {
 class Callback {
  public:
   virtual ~Callback() = default;
-  // Each callback of a run has a different name.
+  // Returns a name that no other callback of the run has.
   virtual std::string name() const = 0;
   // Called with the module on its device, before its optimizers are made.
   virtual void before_optimizers(Run&) {}
   // Called before the first step, after load() and load_tensors().
   virtual void begin(Run&) {}
-  // Called before the steps of an epoch (after a resume, of its rest), and after its last step, before the
-  // test.
+  // Called before the steps of an epoch (after a resume, of its rest); after its last step, before the test.
   virtual void before_epoch(Run&) {}
   virtual void after_epoch(Run&) {}
   // Called within each update, after the optimizers: what is recorded here is part of the step's program.

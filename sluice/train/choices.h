@@ -36,7 +36,7 @@ enum class LrSchedule {
   kOneCycle
 };
 enum class Precision { kF32, kBf16 };  // kBf16: products in bf16, weights stay f32
-// What happens if the loss or gradients of an update are NaN or infinite: the run ends, or skips the update.
+// The reaction to an update whose loss or gradients are NaN or infinite: end the run, or skip the update.
 enum class OnNan { kStop, kSkip };
 // The processes that print a run's lines: the leader (means over all replicas), or each process its own.
 enum class LogWorkers { kLeader, kAll };

@@ -14,8 +14,7 @@ std::pair<torch::Tensor, torch::Tensor> mixed_in(const Batch& batch) {
   return {batch.columns[batch.columns.size() - 2], batch.columns.back()};
 }
 
-// Which rows the model gets right; for a mixed row the larger part counts. Empty if the labels are not
-// classes.
+// Returns which rows are right; for a mixed row the larger part counts. Empty if labels are not classes.
 NamedValues right(const torch::Tensor& output, const Batch& batch, bool mixed) {
   if (output.dim() != 2 || batch.label.dim() != 1 || batch.label.scalar_type() != torch::kLong) return {};
   torch::NoGradGuard no_grad;

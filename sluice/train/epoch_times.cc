@@ -27,7 +27,7 @@ const char* EpochTimes::bound() const {
 }
 
 int EpochTimes::input_percent() const { return epoch_times_detail::percent(input, seconds()); }
-// At most what input leaves: if both halves are rounded up, they must not make more than 100.
+// At most the rest after input: two halves that are both rounded up would make more than 100.
 int EpochTimes::trace_percent() const {
   return std::min(epoch_times_detail::percent(trace, seconds()), 100 - input_percent());
 }

@@ -56,7 +56,7 @@ class RowWeights {
   torch::Tensor rows_, here_, everywhere_;
 };
 
-// The means of step values over many batches, and metrics. The values' names are those of the first batch.
+// The means of step values over many batches, and metrics. The first batch sets the names of the values.
 class BatchMeans {
  public:
   explicit BatchMeans(const Session& session, std::vector<metrics::Metric> metrics = {})

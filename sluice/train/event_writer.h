@@ -48,7 +48,7 @@ class EventWriter {
   int descriptor_ = -1;
 };
 
-// CRC-32C (Castagnoli), and the masked form in event files.
+// CRC-32C (Castagnoli), and the masked (rotated) form that event files have.
 uint32_t crc32c(std::string_view bytes);
 uint32_t masked_crc32c(std::string_view bytes);
 

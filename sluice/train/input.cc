@@ -179,7 +179,7 @@ Input::Input(const TrainOptions& options, bool training, std::shared_ptr<const d
 }
 
 void Input::check_batches() const {
-  // With packed rows, another epoch may fill a batch.
+  // If rows are packed, another epoch may fill a batch.
   const bool always = epochs_are_alike() || samples_ < rows_ * replicas_;
   if (training_ && batches_ == 0 && always)
     throw_error(Code::kInvalidArgument,

@@ -66,7 +66,7 @@ class Input {
   int64_t rows_, replicas_, samples_ = 0, left_out_ = 0, batches_ = 0, channels_ = 0, image_size_ = 0;
   std::shared_ptr<const data::Dataset> dataset_;          // null: fake data
   const data::Mix* mixture_ = nullptr;                    // `dataset_`, if it is a mixture
-  mutable int64_t asked_epoch_ = -1, asked_batches_ = 0;  // cached: some sets play an epoch to count
+  mutable int64_t asked_epoch_ = -1, asked_batches_ = 0;  // cached: counting may run through an epoch
 };
 
 // A test set in addition to the first one.

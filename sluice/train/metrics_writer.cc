@@ -60,7 +60,7 @@ base::Status append(const std::string& path, const std::string& line) {
   return {};
 }
 
-// Returns the number after `mark` in a line; empty if there is none.
+// Returns the number after `mark` in a line; empty without one.
 std::optional<int64_t> number_after(const std::string& line, const std::string& mark) {
   size_t at = line.find(mark);
   if (at == std::string::npos) return std::nullopt;
@@ -70,8 +70,7 @@ std::optional<int64_t> number_after(const std::string& line, const std::string& 
   return value;
 }
 
-// is_test: whether a line of metrics.csv is a test's; is_of_epoch: an epoch's end, which has no learning
-// rate.
+// Whether a line of metrics.csv is of a test, or of an epoch's end, which has no learning rate.
 bool is_test(const std::vector<std::string>& cells) { return cells.size() > 1 && cells[1] == "test"; }
 bool is_of_epoch(const std::vector<std::string>& cells) {
   return cells.size() > 7 && cells[1] == "train" && cells[7].empty();

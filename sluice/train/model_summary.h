@@ -13,10 +13,10 @@ SLUICE_API_BEGIN
 
 namespace sluice::train {
 
-// Has a row for each module down to `levels` levels below the model, which is level 0: its name, its type,
-// the elements of its parameters and of its trained parameters, and the parameters' bytes. A parameter in
-// several modules counts at the first one. Parameters above the last level, and in no module of it, have a
-// separate row.
+// Returns a table with a row for each module down to `levels` levels below the model, which is level 0: its
+// name, its type, the elements of its parameters and of its trained parameters, and the parameters' bytes. A
+// parameter in several modules counts at the first one. Parameters above the last level, and in no module of
+// it, have a separate row.
 std::string model_summary(const torch::nn::Module& model, int64_t levels = 1);
 
 // Also shows what each module computes in its forward and backward passes (FLOPs of products and

@@ -78,7 +78,7 @@ int64_t weights_of_a_class(const std::string& model) {
 // Checks the parts of the schedule wsd that are known before the length of an epoch; an unknown part counts
 // as 0.
 void check_wsd(const TrainOptions& options) {
-  if (options.fast_dev_run > 0) return;                                  // such runs have neither
+  if (options.fast_dev_run > 0) return;                                  // a trial has no such parts
   const bool counted = options.max_steps > 0 || options.max_tokens > 0;  // the run ends within its epochs
   const bool own_decay = options.decay_steps == 0 && options.decay_tokens == 0 && options.decay_epochs < 0;
   base::value_or_throw(check_wsd_parts(options.warmup_epochs,
@@ -185,7 +185,7 @@ void check_machine(const TrainOptions& options) {
                 base::str("--device cpu is LibTorch's own and has one replica: leave --devices and ",
                           "--device-ids out, or take --device xla"));
   if (!cpu && !options.plugin.empty() && options.plugin != "auto") {
-    const auto found = pjrt::find_plugin(options.plugin, {});  // searches no folder: name or path?
+    const auto found = pjrt::find_plugin(options.plugin, {});  // no folders: only checks the name or path
     if (!found && found.error().code() == Code::kInvalidArgument)
       throw_error(found.error().code(), found.error().what());
   }

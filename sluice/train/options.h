@@ -54,7 +54,7 @@ struct TrainOptions {
   std::string labels = "cls";
   int64_t channels = 3;                    // 3: colour, 1: grey
   int64_t shuffle = 10000;                 // samples in the shuffle buffers of all processes together
-  int64_t streams = 64;                    // that an epoch is dealt to: a multiple of the replicas
+  int64_t streams = 64;                    // streams that share an epoch: a multiple of the replicas
   Remainder remainder = Remainder::kDrop;  // what happens to samples that do not fill a batch
   int64_t original_workers = 0;            // above 0: the order of PyTorch's DataLoader with N workers
   int64_t original_samples = 0;            // samples that such an epoch is assumed to have; 0: counted
@@ -108,7 +108,7 @@ struct TrainOptions {
   int64_t accumulate = 1;         // batches for one update
   int64_t epochs = 18;
   int64_t steps_per_epoch = 0;  // 0: the whole training set
-  int64_t max_steps = 0;        // updates of the run; 0: those of its epochs
+  int64_t max_steps = 0;        // updates of the run; 0: all of its epochs
   // For token files: the update that reaches this number of trained tokens is the last one; 0: no limit.
   int64_t max_tokens = 0;
   double max_seconds = 0;  // of the run, including the parts before a resume; 0: no limit

@@ -250,7 +250,7 @@ class Shards final : public PredictionFile {
   std::string folder_, hidden_;
   ShardNames names_;
   int64_t size_ = 0, in_shard_ = 0, samples_ = 0;
-  std::string key_, last_key_;  // prefix of keys made of numbers; the shard's last key
+  std::string key_, last_key_;  // key prefix of unnamed samples; the shard's last key
   std::optional<data::TarWriter> writer_;
   std::vector<std::string> written_;  // names of the shards, including the open one
 };

@@ -18,8 +18,8 @@ struct RunLength {
   std::vector<int64_t> empty;            // epochs without a step, from 0
 };
 
-// Plays the epochs of a set whose epochs may differ, up to some 20 million samples (two seconds); later
-// epochs are assumed to have the mean length of the played ones.
+// Runs through the epochs of a set whose epochs may differ, up to some 20 million samples (two seconds);
+// later epochs are assumed to have the mean length of these.
 RunLength run_length(const Input& train, const TrainOptions& options);
 
 // Returns "313 steps an epoch" or "12 to 14 steps an epoch".

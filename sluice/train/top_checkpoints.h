@@ -31,8 +31,8 @@ std::unique_ptr<TopPlace> top_in_folder(const std::string& logdir);
 class TopCheckpoints {
  public:
   // Finds the run's checkpoints up to `step`, where it continues; removes all others, including checkpoints
-  // whose value is not the monitored one. `test_due`: the test of that step is made again, and so is its
-  // checkpoint.
+  // whose value is not the monitored one. `test_due`: the test of that step and its checkpoint are
+  // repeated.
   static base::Result<TopCheckpoints> open(std::unique_ptr<TopPlace> place, int64_t keep,
                                            const Monitor& monitor, int64_t step, bool test_due = false);
   // Returns the name for a test with this value; empty if it is not one of the best. Of equal values the

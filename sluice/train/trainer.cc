@@ -162,7 +162,7 @@ void check_length(const TrainOptions& options) {
                                                   " is no multiple of --accumulate ", options.accumulate));
 }
 
-// Returns the options with those set that follow from other options.
+// Returns the options with the values that other options imply.
 TrainOptions settled(TrainOptions options) {
   if (options.overfit_batches > 0)
     options.steps_per_epoch = options.overfit_batches / std::max<int64_t>(options.accumulate, 1);

@@ -128,7 +128,7 @@ Training::Training(const TrainOptions& options, Session& session, const Input& t
 }
 
 Training::~Training() {
-  // Restores the rates that configure_optimizers set. A next training with the same optimizer begins with
+  // Restores the rates that configure_optimizers set. The next training with the same optimizer begins with
   // them, and not with the schedule's last ones.
   for (const auto& [setup, rates] : optimizers_) {
     auto& groups = setup.optimizer->param_groups();

@@ -189,11 +189,11 @@ class Training final : private Run {
   std::vector<Optimizing> optimizers_;
   ScheduleOptions schedule_;
   Console console_;                     // the leader's
-  std::optional<Console> own_console_;  // of another process with --log-workers all
+  std::optional<Console> own_console_;  // another process's, with --log-workers all
   std::optional<MetricsWriter> metrics_;
-  std::unique_ptr<RemoteFolder> remote_;  // of --logdir gs://…
-  std::unique_ptr<TopCheckpoints> top_;   // of --save-top-k, on the leader
-  std::unique_ptr<MlflowRun> mlflow_;     // of --mlflow, on the leader
+  std::unique_ptr<RemoteFolder> remote_;  // for --logdir gs://…
+  std::unique_ptr<TopCheckpoints> top_;   // for --save-top-k, on the leader
+  std::unique_ptr<MlflowRun> mlflow_;     // for --mlflow, on the leader
   TensorLogs tensor_logs_;
   std::optional<base::TemporaryDirectory> fetched_;  // the checkpoint of --resume gs://…
   sessions::CheckpointWriter writer_;
@@ -202,7 +202,7 @@ class Training final : private Run {
   std::string restored_from_;            // its name in messages
   std::set<std::string> saved_folders_;  // local folders, written by this part of the run
   std::vector<std::string> writing_;     // local folders that the writer is writing
-  NamedValues restored_tensors_;         // of callbacks
+  NamedValues restored_tensors_;         // of the callbacks
   sessions::Progress progress_;
   std::optional<sessions::RateTracker> rate_;  // of this epoch
   sessions::DeviceTimes epoch_began_;
@@ -211,7 +211,7 @@ class Training final : private Run {
   std::optional<BatchMeans> epoch_means_;
   ShapeNames step_names_;
   NamedValues logged_;                     // of the last update
-  std::optional<SkippedUpdates> skipped_;  // of --on-nan skip
+  std::optional<SkippedUpdates> skipped_;  // for --on-nan skip
   int64_t skipped_in_a_row_ = 0;
   double last_loss_ = 0;
   metrics::Values tested_;  // of the last test

@@ -24,7 +24,7 @@ struct StepWork {
 struct StepWindow {
   int64_t steps = 0;
   double seconds = 0;
-  double p50 = 0, p95 = 0;  // seconds of a step that 50 % and 95 % of the steps do not exceed
+  double p50 = 0, p95 = 0;  // the least seconds that 50 % and 95 % of the steps do not exceed
   StepWork work;            // of all steps; without FLOPs if those of one step are not known
 };
 

@@ -7,7 +7,7 @@
 
 namespace sluice::train {
 
-// Trains an MLP on 4 classes that the pattern of made images (8×8, one channel) tells apart: 200 for
+// Trains an MLP on 4 classes that the pattern of generated images (8×8, one channel) tells apart: 200 for
 // training, 50 for the test, 2 epochs on LibTorch's own CPU.
 inline TrainOptions small_training(const std::string& logdir) {
   TrainOptions options;
@@ -28,7 +28,7 @@ inline TrainOptions small_training(const std::string& logdir) {
   return options;
 }
 
-// The same training on the images of a shard: 32 of 8×8 with three channels, in two classes.
+// A small_training on the images of a shard: 32 of 8×8 with three channels, in two classes.
 inline TrainOptions small_training_on(const std::string& shard, const std::string& logdir) {
   TrainOptions options = small_training(logdir);
   options.fake_data = false;
@@ -39,7 +39,7 @@ inline TrainOptions small_training_on(const std::string& shard, const std::strin
   return options;
 }
 
-// The same training on the device "xla" of the CPU's plugin.
+// A small_training on the device "xla" of the CPU's plugin.
 inline TrainOptions small_training_on_xla(const std::string& logdir) {
   TrainOptions options = small_training(logdir);
   options.device = DeviceKind::kXla;

@@ -20,7 +20,7 @@ inline constexpr std::size_t kMlflowItems = 1000, kMlflowBytes = 1'000'000;
 inline constexpr std::size_t kMlflowNameBytes = 250, kMlflowValueBytes = 6000, kMlflowTagBytes = 5000;
 
 // Returns the name in a form that MLflow accepts: letters, digits, _ - . : / and spaces, no path with empty
-// parts, "." or "..", at most 250 bytes. Other characters become "_".
+// parts, "." or "..", at most 250 bytes. Anything that does not fit becomes "_".
 std::string mlflow_name(std::string_view name);
 // Returns at most `most` bytes of UTF-8, cut between characters.
 std::string cut_text(std::string_view text, std::size_t most);
