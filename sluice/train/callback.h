@@ -96,7 +96,7 @@ class Callback {
 
 struct EarlyStoppingOptions {
   std::int64_t patience = 3;  // the run ends after this number of tests without a better value; at least 1
-  double min_delta = 0;       // a value counts as better only if it is better by at least this
+  double min_delta = 0;       // a value counts as better only if it is better by more than this
   // The value to watch; empty: the one that the steps monitor.
   std::optional<Monitor> monitor = {};
 };

@@ -115,7 +115,7 @@ struct TrainOptions {
   int64_t test_every_epochs = 1;
   int64_t test_every_steps = 0;  // updates of the run, in addition; 0: no tests within epochs
   int64_t patience = 0;          // the run ends after this number of tests without a better value; 0: never
-  double min_delta = 0;          // how much better a value must be to count for patience
+  double min_delta = 0;          // patience only counts a value as better if it is by more than this
   int64_t save_top_k = 0;        // the number of checkpoints of the best tests, in top-STEP
   double ema = 0;  // decay of an average of the weights, which tests measure; 0: none (WeightAverage)
   bool ema_warmup = false;
