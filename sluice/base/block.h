@@ -1,4 +1,4 @@
-// Memory for large buffers, which the kernel gives in pages of 2 MiB where it can: a buffer of 16 MiB then
+// Memory for large buffers, which the kernel provides in pages of 2 MiB where it can: a buffer of 16 MiB then
 // costs 8 page faults at its first use instead of 4096.
 #pragma once
 
@@ -16,8 +16,8 @@ struct FreeBlock {
 };
 using Block = std::unique_ptr<char[], FreeBlock>;
 
-// Room for at least so many bytes, aligned to 64 of them, with any content. `bytes` becomes how many there
-// are.
+// Returns at least `bytes` bytes, uninitialised and aligned to 64 bytes; `bytes` is set to the number
+// allocated.
 inline Block make_block(std::size_t& bytes) {
   constexpr std::size_t kHugePage = std::size_t{2} << 20;
   const std::size_t alignment = bytes >= kHugePage ? kHugePage : 64;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kMaxBytes = 10;  // of an id: 20 digits tell any two builds apart
 
-// The build id among the notes of a segment; "" when there is none.
+// Returns the build id from the notes of a segment; "" when there is none.
 std::string id_in_notes(const char* notes, size_t size) {
   const auto padded = [](size_t bytes) { return (bytes + 3) & ~size_t{3}; };
   ElfW(Nhdr) note;
@@ -37,7 +37,7 @@ struct Search {
   bool own_is_executable = false;
 };
 
-// One loaded file; the first is the executable.
+// Visits one loaded file; the first is the executable.
 int look(dl_phdr_info* file, size_t, void* data) {
   auto& search = *static_cast<Search*>(data);
   const bool is_executable = file->dlpi_name == nullptr || *file->dlpi_name == '\0';

@@ -1,14 +1,14 @@
-// Which build of the program this is.
+// Identifies the build of the program that runs.
 #pragma once
 
 #include <string>
 
 namespace sluice::base {
 
-// Hexadecimal digits that differ between two builds of one version: the build id of the executable that runs,
-// and after a "+" that of the shared library which holds Sluice, where it is one. The linker makes a build id
-// of the file's contents, so copies have the same; an executable without one is told by its checksum.
-// Costs a look at the program's headers (or one reading of the executable), once.
+// Returns hexadecimal digits that differ between two builds of one version: the executable's build id and, if
+// Sluice is in a shared library, a "+" and the library's build id. The linker makes a build id of the file's
+// contents, so copies have the same one; an executable without a build id gets its checksum instead. Reads
+// the program's headers (or the whole executable) once.
 const std::string& build_id();
 
 }  // namespace sluice::base

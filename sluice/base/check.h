@@ -1,4 +1,4 @@
-// SLUICE_CHECK(condition, pieces…): a broken invariant of our own aborts with its file and line.
+// SLUICE_CHECK(condition, pieces…): aborts with the file and line when an invariant of our own is broken.
 #pragma once
 
 #include "sluice/base/strings.h"

@@ -16,7 +16,7 @@ namespace {
 
 std::string duration_of_microseconds(int64_t total) {
   constexpr int64_t kSecond = 1'000'000, kDay = 24 * 3600 * kSecond;
-  // As timedelta does: the days carry the sign, the rest is positive.
+  // Python's timedelta does the same: the days carry the sign, the rest is positive.
   int64_t days = total / kDay, rest = total % kDay;
   if (rest < 0) {
     rest += kDay;

@@ -11,7 +11,7 @@
 namespace sluice::base {
 namespace {
 
-// Polynomials over GF(2) modulo Castagnoli's, lowest power in the highest bit.
+// Multiplies polynomials over GF(2) modulo Castagnoli's; the lowest power is in the highest bit.
 constexpr uint32_t kPolynomial = 0x82F63B78u;
 
 constexpr uint32_t multiply(uint32_t a, uint32_t b) {
@@ -23,7 +23,7 @@ constexpr uint32_t multiply(uint32_t a, uint32_t b) {
   return product;
 }
 
-// x^(8·bytes): what `bytes` zeros after a text do to its checksum.
+// x^(8·bytes): the factor that `bytes` zeros after a text apply to its checksum.
 constexpr uint32_t shift_by(uint64_t bytes) {
   uint32_t power = 1u << 31, square = 1u << 23;
   for (; bytes != 0; bytes >>= 1) {
@@ -35,7 +35,7 @@ constexpr uint32_t shift_by(uint64_t bytes) {
 
 using Tables = std::array<std::array<uint32_t, 256>, 8>;
 
-// tables[k][b]: the byte b, then k zeros.
+// tables[k][b]: the checksum of the byte b followed by k zeros.
 Tables byte_tables() {
   Tables tables{};
   for (uint32_t b = 0; b < 256; ++b) {
@@ -62,10 +62,10 @@ bool has_instruction() { return __builtin_cpu_supports("sse4.2") != 0; }
 bool has_instruction() { return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0; }
 #endif
 
-// The instruction takes three cycles and one can begin in each: three stretches are summed side by side.
+// The instruction takes three cycles and one can begin in each cycle: three stretches are summed in parallel.
 constexpr size_t kStretch = 4096;
 
-// shifted[i][b]: the byte b at place i of a checksum, after kStretch zeros.
+// shifted[i][b]: the effect of kStretch zeros on the byte b at place i of a checksum.
 std::array<std::array<uint32_t, 256>, 4> shift_tables() {
   std::array<std::array<uint32_t, 256>, 4> tables{};
   const uint32_t power = shift_by(kStretch);

@@ -32,9 +32,9 @@ enum class Code {
 // "INVALID_ARGUMENT" and so on.
 const char* code_name(Code code);
 
-// The one error of the public interface. Rooms return it inside base::Result and throw it at the border, by
-// throw_error(): what is thrown is an Error and a std::exception, and in programs with the device a
-// c10::Error, LibTorch's own, too. what() says what was expected, what was found and what to do.
+// The one error of the public interface. Rooms return it inside base::Result and throw it at the border with
+// throw_error(): the thrown object is an Error and a std::exception, and in programs with the device also
+// LibTorch's own c10::Error. what() says what was expected, what was found and what to do.
 class Error {
  public:
   Error(Code code, std::string message) : code_(code), message_(std::move(message)) {}
@@ -55,7 +55,8 @@ class Error {
 [[noreturn]] void throw_error(const Error& error);
 [[noreturn]] void throw_error(Code code, const std::string& message);
 
-// What throw_error() calls, in place of throwing a std::runtime_error. It must throw. Any thread may call it.
+// The function that throw_error() calls instead of throwing a std::runtime_error. It must throw. Any thread
+// may call it.
 using ErrorThrower = void (*)(const Error& error);
 void set_error_thrower(ErrorThrower thrower);
 

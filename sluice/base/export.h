@@ -1,8 +1,7 @@
-// SLUICE_API marks what a shared libsluice.so shows; everything else in it is hidden.
+// SLUICE_API marks what a shared libsluice.so exports; everything else in it is hidden.
 //
-// SLUICE_API_BEGIN and SLUICE_API_END stand around the declarations of an installed header (after its
-// #include lines, before its end): what is declared between them, types and their members included, is
-// visible.
+// SLUICE_API_BEGIN and SLUICE_API_END enclose the declarations of an installed header (after its #include
+// lines, before its end): everything declared between them, types and their members included, is visible.
 #pragma once
 
 #define SLUICE_API __attribute__((visibility("default")))

@@ -82,7 +82,7 @@ tl::unexpected<Error> fail_errno(int number, std::string_view attempt, const std
 
 Result<std::string> read_to_end(const OpenFile& file, size_t expected, const std::string& path) {
   std::string bytes;
-  bytes.resize(expected + 1);  // one more, to see the end
+  bytes.resize(expected + 1);  // one more, to detect the end
   size_t filled = 0;
   while (true) {
     if (filled == bytes.size()) bytes.resize(bytes.size() * 2);
@@ -161,7 +161,7 @@ Status remove_file(const std::string& path) {
 Status sync_directory(const std::string& path) {
   OpenFile folder(path, O_RDONLY | O_DIRECTORY);
   if (folder.descriptor() < 0) return fail_errno(errno, "open the folder", path);
-  // Some network file systems cannot synchronise a folder and say EINVAL: nothing can be done about it.
+  // Some network file systems cannot synchronise a folder and return EINVAL: nothing can be done about it.
   if (::fsync(folder.descriptor()) != 0 && errno != EINVAL) return fail_errno(errno, "synchronise", path);
   return {};
 }
@@ -186,7 +186,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path, unsigned mode) {
   if (is_directory(path)) return fail_errno(EISDIR, "write", path);
   AtomicFile file;
   file.path_ = path;
-  do {  // there may be one of a process that had this one's number and was killed
+  do {  // a killed process with the same id may have left a file of this name
     file.temporary_ = temporary_name(path);
     file.descriptor_ = ::open(file.temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   } while (file.descriptor_ < 0 && errno == EEXIST);

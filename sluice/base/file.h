@@ -16,37 +16,38 @@
 
 namespace sluice::base {
 
-// An error for errno's value `number` with what was attempted: "cannot open /x: No such file or directory".
+// Returns an error for errno's value `number` with the attempted action: "cannot open /x: No such file or
+// directory".
 tl::unexpected<Error> fail_errno(int number, std::string_view attempt, const std::string& path);
 
 Result<std::string> read_file(const std::string& path);
 Status write_file_atomically(const std::string& path, std::string_view bytes);
 
-// Bytes in a regular file.
+// Returns the number of bytes in a regular file.
 Result<uint64_t> file_size(const std::string& path);
 bool path_exists(const std::string& path);
 bool is_directory(const std::string& path);
-// Names (without the folder) in alphabetical order, "." and ".." left out.
+// Returns the names (without the folder) in alphabetical order, "." and ".." left out.
 Result<std::vector<std::string>> list_directory(const std::string& path);
-// The folder and those above it; an existing one is fine.
+// Makes the folder and its missing parents; an existing folder is no error.
 Status make_directories(const std::string& path);
-// A file; a missing one is fine.
+// Removes a file; a missing one is no error.
 Status remove_file(const std::string& path);
 // Makes the folder's entries (renames, new files) survive a power loss.
 Status sync_directory(const std::string& path);
 
-// "a/b" from "a" and "b"; an absolute second part wins.
+// Joins "a" and "b" to "a/b"; an absolute second part replaces the first.
 std::string join_path(std::string_view folder, std::string_view name);
-// "/a/b" of "/a/b/c", "." of "c".
+// Returns "/a/b" for "/a/b/c", and "." for "c".
 std::string parent_path(const std::string& path);
-// "~" and "~/x" with $HOME in place of the tilde; everything else as it is.
+// Replaces the tilde of "~" and "~/x" with $HOME; every other path stays as it is.
 std::string expand_home(const std::string& path);
 
 // A file that is written piece by piece. Unless commit() succeeds, nothing remains and an older file of that
 // name stays as it was.
 class AtomicFile {
  public:
-  // `mode`: of the file from its first byte on, as open() takes it.
+  // Opens the temporary file with `mode`, which it has from its first byte on, as open() takes it.
   static Result<AtomicFile> create(const std::string& path, unsigned mode = 0666);
   AtomicFile(AtomicFile&& other) noexcept;
   AtomicFile& operator=(AtomicFile&& other) noexcept;
@@ -54,13 +55,13 @@ class AtomicFile {
 
   Status write(const void* bytes, size_t size);
   Status write(std::string_view bytes) { return write(bytes.data(), bytes.size()); }
-  // Bytes written so far.
+  // Returns the number of bytes written so far.
   uint64_t size() const { return size_; }
-  // Writes at an earlier place, for headers whose content is known at the end.
+  // Writes at an earlier place, for headers whose content is known only at the end.
   Status write_at(uint64_t offset, const void* bytes, size_t size);
-  // Synchronises and renames; the file is closed in any case. Once only.
+  // Synchronises and renames; closes the file in any case. To be called once only.
   Status commit();
-  // Removes what was written; the destructor does so too.
+  // Removes the temporary file; the destructor does so too.
   void discard();
 
  private:
@@ -70,7 +71,7 @@ class AtomicFile {
   uint64_t size_ = 0;
 };
 
-// A new empty folder under $TMPDIR or /tmp, removed with all it holds by the destructor.
+// A new empty folder under $TMPDIR or /tmp; the destructor removes it with all it holds.
 class TemporaryDirectory {
  public:
   static Result<TemporaryDirectory> create(const std::string& prefix = "sluice");

@@ -1,4 +1,4 @@
-// One process at a time in a folder.
+// A lock that lets one process at a time use a folder.
 #pragma once
 
 #include <optional>
@@ -9,11 +9,11 @@
 
 namespace sluice::base {
 
-// The use of a folder by one at a time, among those who ask for it (flock). It ends with the process. Where
-// the file system has no such locks everyone gets it.
+// The exclusive use of a folder among those who ask for it (flock). It ends with the process. On a file
+// system without such locks everyone gets it.
 class FolderLock {
  public:
-  // Nothing when another one has it, in this process or another.
+  // Returns nothing when someone else has the lock, in this process or another.
   static Result<std::optional<FolderLock>> take(const std::string& folder);
   FolderLock(FolderLock&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
   FolderLock& operator=(FolderLock&& other) noexcept {

@@ -1,5 +1,5 @@
-// Hashes of words and texts, the same on every machine and in every process. Not against people who look for
-// collisions: that is sha256.h.
+// Hashes of words and texts, the same on every machine and in every process. They do not withstand people who
+// look for collisions: for that there is sha256.h.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace sluice::base {
 
-// One step: the hash of what was hashed before and a word behind it.
+// Adds a word to a hash.
 constexpr uint64_t mix_word(uint64_t hash, uint64_t word) {
   hash = (hash ^ word) * 0x9E3779B97F4A7C15ull;
   return hash ^ (hash >> 29);
 }
 
-// Of a word and those behind it.
+// Hashes a word and the words after it.
 template <typename Words>
 constexpr uint64_t hash_words(uint64_t first, const Words& words) {
   uint64_t hash = mix_word(0, first + 1);
@@ -21,7 +21,7 @@ constexpr uint64_t hash_words(uint64_t first, const Words& words) {
   return hash;
 }
 
-// Of a text: FNV-1a.
+// Hashes a text with FNV-1a.
 constexpr uint64_t hash_text(std::string_view text) {
   uint64_t hash = 0xCBF29CE484222325ull;
   for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxHosts = 100'000;
 
-// At commas that stand outside brackets. Nothing when a bracket is left open or closed twice.
+// Splits at commas outside brackets. Nothing when a bracket is left open or closed twice.
 std::optional<std::vector<std::string>> split_outside_brackets(std::string_view list) {
   std::vector<std::string> parts(1);
   bool inside = false;
@@ -32,7 +32,7 @@ std::optional<std::vector<std::string>> split_outside_brackets(std::string_view 
   return parts;
 }
 
-// "01-03,7" -> 01 02 03 7
+// Expands "01-03,7" to 01 02 03 7.
 Result<std::vector<std::string>> expand_ranges(std::string_view ranges) {
   std::vector<std::string> numbers;
   for (const std::string& range : split(ranges, ',')) {
@@ -52,13 +52,13 @@ Result<std::vector<std::string>> expand_ranges(std::string_view ranges) {
   return numbers;
 }
 
-// With or without the interface that an address of the link has behind it: "fe80::1%eth0".
+// Accepts an address of the link with or without its interface: "fe80::1%eth0".
 bool is_ipv6(std::string_view text) {
   in6_addr parsed{};
   return ::inet_pton(AF_INET6, std::string(text.substr(0, text.find('%'))).c_str(), &parsed) == 1;
 }
 
-// One name, which may have brackets.
+// Expands one name, which may have brackets.
 Result<std::vector<std::string>> expand_name(std::string_view name) {
   const size_t open = name.find('[');
   if (open == std::string_view::npos) return std::vector<std::string>{std::string(name)};

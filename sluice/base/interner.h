@@ -1,4 +1,4 @@
-// A table of values that exist once, so that they can be compared by their addresses.
+// A table that keeps each value once, so that values can be compared by their addresses.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace sluice::base {
 template <typename Entry>
 class Interner {
  public:
-  // The entry for which same(entry) holds, among those with that hash; without one make(number) is kept,
-  // where `number` counts the entries before it.
+  // Returns the entry for which same(entry) holds, among the entries with that hash. If there is none, keeps
+  // make(number), where `number` counts the entries before it.
   template <typename Same, typename Make>
   const Entry& find(uint64_t hash, const Same& same, const Make& make) {
     std::lock_guard lock(mutex_);

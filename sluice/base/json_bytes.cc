@@ -9,7 +9,7 @@ namespace {
 
 int digit_of(char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1; }
 
-// The byte that the four characters at `at` stand for; -1: they are no \xHH.
+// Returns the byte that the four characters at `at` stand for; -1 if they are no \xHH.
 int escape_at(std::string_view text, std::size_t at) {
   if (text.size() - at < 4 || text[at] != '\\' || text[at + 1] != 'x') return -1;
   const int high = digit_of(text[at + 2]), low = digit_of(text[at + 3]);

@@ -1,4 +1,4 @@
-// JSON that a terminal may show.
+// JSON that is safe to show in a terminal.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,8 +9,8 @@
 
 namespace sluice::base {
 
-// The document as text; what a terminal would obey is written as \u009b, and bytes that are no UTF-8 as in
-// json_bytes.h.
+// Returns the document as text. Characters that would control a terminal are written as \u009b, and bytes
+// that are no UTF-8 as in json_bytes.h.
 inline std::string json_text(const nlohmann::json& document, int indent = 2) {
   const nlohmann::json whole = with_json_texts(document);
   const auto dump = [&](bool ascii) { return whole.dump(indent, ' ', ascii); };

@@ -27,7 +27,7 @@ spdlog::level::level_enum spdlog_level(Level level) {
   return spdlog::level::info;
 }
 
-// None where it is no level.
+// Returns nothing if the name is no level.
 std::optional<Level> level_of(const std::string& name) {
   if (name == "debug") return Level::kDebug;
   if (name == "info" || name.empty()) return Level::kInfo;

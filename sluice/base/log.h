@@ -12,7 +12,7 @@ enum class Level { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
 // Lines below this level are dropped (default kInfo, or SLUICE_LOG=debug|info|warning|error).
 void set_log_level(Level level);
 void log(Level level, const std::string& message);
-// Whether a line of this level would be written: to skip the work of making one.
+// Returns whether a line of this level would be written, to skip the work of making one.
 bool log_enabled(Level level);
 
 template <typename... Pieces>

@@ -8,8 +8,9 @@
 
 namespace sluice::base {
 
-// The whole text as a decimal number of that type: "12", "-3", for floating point also "0.5" and "1e-3".
-// Nothing for anything else: white space, a "+", something behind the number, or one that does not fit.
+// Reads the whole text as a decimal number of that type: "12", "-3", for floating point also "0.5" and
+// "1e-3". Nothing for anything else: white space, a "+", text after the number, or a number that does not
+// fit.
 template <typename Number>
 std::optional<Number> number_of(std::string_view text) {
   Number value{};

@@ -1,4 +1,4 @@
-// An open file of this room's own sources.
+// An open file, internal to this room.
 #pragma once
 
 #include <fcntl.h>
@@ -10,7 +10,8 @@
 
 namespace sluice::base {
 
-// Opened for reading and closed with the scope. The descriptor is negative where that failed; errno says why.
+// A file that is opened for reading and closed with the scope. The descriptor is negative if that failed;
+// errno says why.
 class OpenFile {
  public:
   OpenFile(const std::string& path, int flags) : descriptor_(::open(path.c_str(), flags | O_CLOEXEC)) {}
@@ -25,7 +26,7 @@ class OpenFile {
   int descriptor_;
 };
 
-// All bytes to the file's end; about `expected` of them. Errors name `path`.
+// Reads all bytes to the file's end, about `expected` of them. Errors name `path`.
 Result<std::string> read_to_end(const OpenFile& file, size_t expected, const std::string& path);
 
 }  // namespace sluice::base

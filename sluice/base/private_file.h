@@ -8,8 +8,8 @@
 
 namespace sluice::base {
 
-// Makes the folder with mode 0700, and those above it that are missing. One that is there must belong to this
-// user or root, and nobody else may be able to write to it: kPermissionDenied says what does not hold.
+// Makes the folder with mode 0700, and its missing parents. An existing folder must belong to this user or
+// root, and nobody else may be able to write to it: otherwise kPermissionDenied says which condition fails.
 Status make_private_folder(const std::string& path);
 
 // Writes the file as write_file_atomically() does, with mode 0600 from its first byte on.

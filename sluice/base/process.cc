@@ -22,7 +22,7 @@ extern char** environ;  // NOLINT: POSIX has no header for it
 namespace sluice::base {
 namespace {
 
-// Of a program's output at least so many bytes are kept.
+// The number of bytes at the end of a program's output that are kept at least.
 constexpr size_t kKeptOutput = 16384;
 
 void close_descriptor(int& descriptor) {
@@ -30,7 +30,7 @@ void close_descriptor(int& descriptor) {
   descriptor = -1;
 }
 
-// The two ends of a pipe; neither reaches a child by itself.
+// The two ends of a pipe; a child inherits neither by itself.
 struct Pipe {
   int read = -1, write = -1;
   ~Pipe() {
@@ -78,7 +78,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-// What posix_spawn is told besides the program; freed at the end.
+// The settings of posix_spawn for files, signals and groups; freed at the end.
 struct SpawnSettings {
   posix_spawn_file_actions_t files;
   posix_spawnattr_t attributes;
@@ -113,7 +113,7 @@ struct SpawnSettings {
   }
 };
 
-// Reads until the process and whatever it started have closed the pipe; false when the deadline came first.
+// Reads until the process and all that it started have closed the pipe; false if the deadline came first.
 bool read_output(int input, double deadline, std::string& output) {
   char block[4096];
   while (true) {
@@ -201,7 +201,7 @@ ssize_t Process::write_in(const void* bytes, size_t size) {
   const int error = errno;
   if (written < 0 && error == EPIPE && !was_pending) {
     const timespec no_time{};
-    sigtimedwait(&pipe, nullptr, &no_time);  // takes the signal of this write away
+    sigtimedwait(&pipe, nullptr, &no_time);  // removes the signal of this write
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = error;
@@ -231,7 +231,7 @@ ExitStatus Process::wait() {
   while (!status_) {
     const pid_t ended = ::waitpid(id_, &status, 0);
     if (ended == id_) status_ = ExitStatus(status);
-    if (ended < 0 && errno != EINTR) status_ = ExitStatus(127 << 8);  // somebody else has waited for it
+    if (ended < 0 && errno != EINTR) status_ = ExitStatus(127 << 8);  // someone else has waited for it
   }
   return *status_;
 }
@@ -239,7 +239,7 @@ ExitStatus Process::wait() {
 std::string Finished::last_words() const {
   const std::string_view text = trim(output);
   if (text.empty()) return "it wrote nothing";
-  // The line that says why stands before a stack trace.
+  // The line with the reason comes before a stack trace.
   constexpr size_t kShown = 1500;
   const size_t check = std::min(text.find("Check fail"), text.find("ERROR:"));
   if (check != std::string_view::npos) return std::string(text.substr(check, kShown));
@@ -262,7 +262,7 @@ Result<Finished> run_process(const std::vector<std::string>& command, const Envi
 
 std::optional<ProcessFacts> look_at_process(int process) {
   const auto text = read_file(str("/proc/", process, "/stat"));
-  // The command in parentheses may hold anything; the words are counted behind it.
+  // The command in parentheses may contain anything; the words are counted after it.
   const size_t behind = text ? text->rfind(')') : std::string::npos;
   if (behind == std::string::npos) return std::nullopt;
   const auto words = split(trim(std::string_view(*text).substr(behind + 1)), ' ');

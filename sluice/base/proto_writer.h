@@ -1,5 +1,5 @@
 // Writes Protocol Buffers' wire format without descriptions of messages: for the few small messages that
-// other programs' formats ask for. https://protobuf.dev/programming-guides/encoding/
+// other programs' formats need. https://protobuf.dev/programming-guides/encoding/
 #pragma once
 
 #include <bit>
@@ -9,8 +9,7 @@
 
 namespace sluice::base {
 
-// Appends the fields of one message to `bytes()`. A field of a negative number takes ten bytes, as int64
-// does.
+// Appends the fields of one message to `bytes()`. A negative number takes ten bytes, as with int64.
 class ProtoWriter {
  public:
   ProtoWriter& number(unsigned field, int64_t value) {
@@ -35,7 +34,7 @@ class ProtoWriter {
     bytes_.append(value);
     return *this;
   }
-  // Without a field: for packed repeated numbers.
+  // Appends a number without a field's key, for packed repeated numbers.
   ProtoWriter& varint(uint64_t value) {
     for (; value >= 0x80; value >>= 7) bytes_.push_back(static_cast<char>(value | 0x80));
     bytes_.push_back(static_cast<char>(value));

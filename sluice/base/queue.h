@@ -21,7 +21,7 @@ class Queue {
   // Room for `capacity` items, at least one.
   explicit Queue(size_t capacity) : capacity_(capacity == 0 ? 1 : capacity) {}
 
-  // False when the queue was closed: the item was not taken, and the producer should stop.
+  // Returns false when the queue was closed: the item was not taken, and the producer should stop.
   bool push(T item) {
     std::unique_lock lock(mutex_);
     not_full_.wait(lock, [&] { return closed_ || items_.size() < capacity_; });
@@ -32,8 +32,8 @@ class Queue {
     return true;
   }
 
-  // The next item; nothing at the end; the producers' error when the queue was closed with one, after the
-  // items that came before it.
+  // Returns the next item; nothing at the end. When the queue was closed with an error, returns that error
+  // after the items that came before it.
   Result<std::optional<T>> pop() {
     std::unique_lock lock(mutex_);
     not_empty_.wait(lock, [&] { return closed_ || !items_.empty(); });
@@ -41,7 +41,7 @@ class Queue {
     return end();
   }
 
-  // As pop(), but an open, empty queue gives nothing at once. `*waiting` says which kind of nothing it was.
+  // As pop(), but an open, empty queue returns nothing at once. `*waiting` tells this case from the end.
   Result<std::optional<T>> try_pop(bool* waiting) {
     std::unique_lock lock(mutex_);
     *waiting = false;
@@ -51,12 +51,13 @@ class Queue {
     return std::optional<T>();
   }
 
-  // No more items: producers are turned away, consumers get what is left and then the end. Closing again is
-  // fine.
+  // Ends the queue: producers are refused, and consumers get the remaining items and then the end. Closing
+  // again is no error.
   void close() { close_with(std::nullopt, false); }
-  // The same, with an error that consumers get after the items that came before it. The first error stays.
+  // Ends the queue with an error that consumers get after the items that came before it. The first error
+  // stays.
   void close(Error error) { close_with(std::move(error), false); }
-  // A consumer gives up: what is left is dropped.
+  // Ends the queue because a consumer gives up: the remaining items are dropped.
   void cancel() { close_with(std::nullopt, true); }
 
   size_t size() const {

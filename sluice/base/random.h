@@ -1,4 +1,4 @@
-// Random numbers that depend on their keys alone: the same on every machine, for every compiler and thread
+// Random numbers that depend only on their keys: the same on every machine, for every compiler and thread
 // count.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace sluice::base {
 
-// A well-mixed 64-bit value of the input (the finaliser of SplitMix64).
+// Mixes a 64-bit value well (the finaliser of SplitMix64).
 constexpr uint64_t mix64(uint64_t x) {
   x += 0x9E3779B97F4A7C15ull;
   x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
@@ -20,18 +20,18 @@ constexpr uint64_t mix64(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// One key of several, in their order: key({seed, epoch, shard}).
+// Combines several keys to one, in their order: key({seed, epoch, shard}).
 constexpr uint64_t key(std::initializer_list<uint64_t> parts) {
   uint64_t hash = 0x736C75696365ull;
   for (uint64_t part : parts) hash = mix64(hash ^ mix64(part));
   return hash;
 }
 
-// A key of a text, for names of shards and samples.
+// Makes a key of a text, for names of shards and samples.
 constexpr uint64_t key(std::string_view text) { return mix64(hash_text(text)); }
 
-// xoshiro256**, seeded by keys. Its whole state is four words, which a checkpoint can keep. Threads: one at a
-// time.
+// A xoshiro256** generator, seeded by keys. Its whole state is four words, which a checkpoint can keep.
+// Threads: one at a time.
 class Random {
  public:
   using result_type = uint64_t;
@@ -65,7 +65,7 @@ class Random {
     return result;
   }
 
-  // Uniform in [0, bound), without bias; 0 for bound 0.
+  // Returns a uniform number in [0, bound), without bias; 0 for bound 0.
   uint64_t below(uint64_t bound) {
     if (bound == 0) return 0;
     const uint64_t rejected = (0 - bound) % bound;  // 2^64 mod bound
@@ -74,12 +74,12 @@ class Random {
       if (value >= rejected) return value % bound;
     }
   }
-  // Uniform in [0, 1), 53 bits.
+  // Returns a uniform number in [0, 1) with 53 random bits.
   double uniform() { return static_cast<double>((*this)() >> 11) * 0x1.0p-53; }
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
   bool chance(double probability) { return uniform() < probability; }
 
-  // Every order equally likely (std::shuffle's result would depend on the C++ library).
+  // Shuffles with every order equally likely (std::shuffle's result would depend on the C++ library).
   template <typename Container>
   void shuffle(Container& items) {
     for (size_t i = items.size(); i > 1; --i) {

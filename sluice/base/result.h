@@ -1,4 +1,4 @@
-// Result<T>: a value, or the sluice::Error that says why there is none.
+// Result<T>: a value, or the sluice::Error that says why there is no value.
 #pragma once
 
 #include <tl/expected.hpp>
@@ -23,14 +23,14 @@ tl::unexpected<Error> fail(Code code, const Pieces&... pieces) {
   return tl::unexpected<Error>(Error(code, base::str(pieces...)));
 }
 
-// The same error, with where it happened put before its text.
+// Returns the result's error with `where` it happened in front of its text.
 template <typename T, typename... Pieces>
 tl::unexpected<Error> fail_at(const Result<T>& result, const Pieces&... where) {
   return tl::unexpected<Error>(
       Error(result.error().code(), base::str(where..., ": ", result.error().what())));
 }
 
-// The value, or the error thrown: for the public border only.
+// Returns the value, or throws the error: for the public border only.
 template <typename T>
 T value_or_throw(Result<T> result) {
   if (!result) throw_error(result.error());

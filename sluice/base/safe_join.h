@@ -8,9 +8,9 @@
 
 namespace sluice::base {
 
-// "folder/a/b" from "folder" and "a/b". kInvalidArgument for a name that would lead out of the folder or is
-// no name: empty, absolute, with a part that is empty, "." or "..", or with a byte below 32. Links that lie
-// in the folder are followed: it must be the caller's own. Threads: any.
+// Returns "folder/a/b" for "folder" and "a/b". kInvalidArgument for a name that would lead out of the folder
+// or is invalid: empty, absolute, with a part that is empty, "." or "..", or with a byte below 32. Links in
+// the folder are followed: it must be the caller's own. Threads: any.
 Result<std::string> safe_join(std::string_view folder, std::string_view name);
 
 }  // namespace sluice::base

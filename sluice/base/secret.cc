@@ -14,7 +14,7 @@
 namespace sluice::base {
 
 std::string random_bytes(size_t count) {
-  constexpr size_t kAtOnce = 256;  // so many come whole, or none
+  constexpr size_t kAtOnce = 256;  // requests up to this size are never cut short
   std::string bytes(count, '\0');
   for (size_t at = 0; at < count;) {
     const ssize_t got = ::getrandom(&bytes[at], std::min(kAtOnce, count - at), 0);

@@ -8,8 +8,8 @@
 namespace sluice::base {
 namespace {
 
-// Else OpenSSL takes its tables down at exit(), under threads that still hash or still load them for the
-// first time. Before main, as whoever asks first decides, and libcurl asks for the other.
+// Without this, OpenSSL frees its tables at exit(), while threads still hash or still load them for the first
+// time. It runs before main because the first initialisation decides, and libcurl's asks for the opposite.
 [[maybe_unused]] const int kOutlivesExit = OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, nullptr);
 
 }  // namespace

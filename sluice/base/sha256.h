@@ -14,7 +14,7 @@ class Sha256 {
   ~Sha256();
   Sha256(const Sha256&) = delete;
   void add(std::string_view bytes);
-  // The 32 bytes of the hash; nothing is added after it.
+  // Returns the 32 bytes of the hash; nothing may be added after it.
   std::string finish();
 
  private:
@@ -22,10 +22,10 @@ class Sha256 {
   std::unique_ptr<State> state_;
 };
 
-// The 32 bytes of the hash of all these bytes.
+// Returns the 32 bytes of the hash of all these bytes.
 std::string sha256(std::string_view bytes);
 
-// Two digits (0-9, a-f) for each byte.
+// Writes two digits (0-9, a-f) for each byte.
 std::string hexadecimal(std::string_view bytes);
 
 }  // namespace sluice::base

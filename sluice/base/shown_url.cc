@@ -13,7 +13,7 @@ bool same_letters(std::string_view text, std::string_view lower) {
                     [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
-// Where the scheme of the address begins whose "://" is at `colon`; npos for other schemes.
+// Returns where the scheme of the address with "://" at `colon` begins; npos for other schemes.
 std::size_t scheme_begin(std::string_view text, std::size_t colon) {
   for (const std::string_view scheme : {"https", "http"})
     if (colon >= scheme.size() && same_letters(text.substr(colon - scheme.size(), scheme.size()), scheme))

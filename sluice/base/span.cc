@@ -14,7 +14,8 @@
 namespace sluice::base {
 namespace {
 
-// A thread's spans. Its mutex is the thread's own but for the moment in which a recording starts or stops.
+// The spans of a thread. Other threads take its mutex only in the moment in which a recording starts or
+// stops.
 struct Line {
   std::mutex mutex;
   SpanLine line;
@@ -26,7 +27,7 @@ struct Recorder {
   std::vector<std::shared_ptr<Line>> lines;  // of threads
   std::map<std::string, std::shared_ptr<Line>, std::less<>> tracks;
   std::unordered_set<std::string> names;
-  std::atomic<int64_t> begin{0};  // of the recording: what began before it belongs to no recording
+  std::atomic<int64_t> begin{0};  // of the recording; spans before it belong to no recording
   std::atomic<size_t> max_spans{0};
   int64_t main_thread = 0;
 
@@ -44,7 +45,7 @@ std::shared_ptr<Line> make_thread_line() {
   line->line.id = this_thread();
   Recorder& recorder = Recorder::get();
   std::scoped_lock lock(recorder.mutex);
-  // Those of threads that have ended are needed only for what is in them.
+  // The lines of threads that have ended are needed only if they have spans.
   std::erase_if(recorder.lines,
                 [](const auto& old) { return old.use_count() == 1 && old->line.spans.empty(); });
   recorder.lines.push_back(line);
@@ -56,7 +57,8 @@ void add(Line& line, SpanRecord span) {
   std::scoped_lock lock(line.mutex);
   const int64_t begin = recorder.begin.load(std::memory_order_relaxed);
   if (!spans_are_recorded() || span.end < begin) return;
-  // A thread's span that began before is not known whole; a device was busy all the same.
+  // A thread's span that began before the recording is incomplete and left out; a device was busy all the
+  // same.
   if (span.begin < begin && line.line.is_thread) return;
   span.begin = std::max(span.begin, begin);
   if (line.line.spans.size() >= recorder.max_spans.load(std::memory_order_relaxed)) {

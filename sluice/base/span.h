@@ -1,10 +1,10 @@
-// Named spans of the host's time: where each thread of the process was, for a profile.
+// Named spans of the host's time: what each thread of the process did when, for a profile.
 //
 //   base::Span span("decode");        // until the end of the scope
 //   span.batch(index).bytes(size);    // numbers that a profile shows with it
 //
-// While no profile is taken, a span is one load of a flag. While one is taken, each thread writes to memory
-// of its own.
+// While no profile is taken, a span costs one load of a flag. While one is taken, each thread writes to
+// memory of its own.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace sluice::base {
 
-// What a span may say besides its name; below 0: nothing.
+// Numbers that a span may have besides its name; below 0: not given.
 struct SpanNumbers {
   int64_t step = -1, batch = -1, bytes = -1;
 };
@@ -34,7 +34,7 @@ struct SpanLine {
   std::vector<SpanRecord> spans;
 };
 
-// What was recorded between start_spans() and stop_spans().
+// The spans recorded between start_spans() and stop_spans().
 struct SpanRecording {
   int64_t begin = 0, end = 0;  // nanoseconds of span_clock()
   int64_t epoch = 0;           // to be added to these: nanoseconds since 1970 (UTC)
@@ -51,23 +51,23 @@ inline std::atomic<bool> recording{false};
 }
 inline bool spans_are_recorded() { return span_detail::recording.load(std::memory_order_relaxed); }
 
-// At most `max_spans` spans a thread are kept. False if a recording is going on: there is one a process at a
-// time.
+// Starts a recording that keeps at most `max_spans` spans a thread. Returns false if one is already running:
+// a process has one at a time.
 bool start_spans(size_t max_spans = size_t{1} << 18);
-// Spans that are still open are not in it.
+// Ends the recording. Spans that are still open are not in it.
 SpanRecording stop_spans();
 
-// A span whose ends are known. It goes to the calling thread's line.
+// Adds a span with a known begin and end to the calling thread's line.
 void record_span(const char* name, int64_t begin, int64_t end, const SpanNumbers& numbers = {});
-// One of something that is no thread, as a device is: `track` names its line. What began before the recording
-// is cut to it. Threads: any.
+// Adds a span of something that is no thread, such as a device: `track` names its line. A span that began
+// before the recording is cut to it. Threads: any.
 void record_span_of(const char* track, const char* name, int64_t begin, int64_t end,
                     const SpanNumbers& numbers = {});
-// The same text for the life of the process, for a name that is no literal. At most 65,536 different ones;
-// what is more is called "…".
+// Returns a copy of the text that lasts as long as the process, for a name that is no literal. Keeps at most
+// 65,536 different ones; further names become "…".
 const char* span_name(std::string_view name);
 
-// Threads: the one that made it.
+// Threads: only the one that made it.
 class Span {
  public:
   explicit Span(const char* name) : name_(spans_are_recorded() ? name : nullptr) {

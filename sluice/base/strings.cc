@@ -11,7 +11,7 @@ bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0;
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-// The number of letters to change, add, drop or swap with their neighbour; letters compared without case.
+// Counts the letters to change, add, drop or swap with their neighbour; letters are compared without case.
 size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   std::iota(row.begin(), row.end(), size_t{0});
@@ -56,7 +56,7 @@ bool ends_with(std::string_view text, std::string_view suffix) { return text.end
 
 std::string nearest(std::string_view name, const std::vector<std::string>& known) {
   const std::string* best = nullptr;
-  // More than a third of the letters wrong is another word.
+  // A name with more than a third of its letters wrong is another word.
   size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
   for (const std::string& candidate : known) {
     const size_t distance = edit_distance(name, candidate);

@@ -8,7 +8,7 @@
 
 namespace sluice::base {
 
-// str(1, " of ", 2.5): the pieces as operator<< prints them, joined.
+// Joins the pieces as operator<< prints them: str(1, " of ", 2.5).
 template <typename... Pieces>
 std::string str(const Pieces&... pieces) {
   std::ostringstream out;
@@ -16,7 +16,7 @@ std::string str(const Pieces&... pieces) {
   return std::move(out).str();
 }
 
-// The items, as operator<< prints them, with the separator between them.
+// Joins the items, as operator<< prints them, with the separator between them.
 template <typename Range>
 std::string join(const Range& items, std::string_view separator) {
   std::ostringstream out;
@@ -29,14 +29,15 @@ std::string join(const Range& items, std::string_view separator) {
   return std::move(out).str();
 }
 
-// The pieces between separators: one more than there are separators, so "" gives one empty piece.
+// Returns the pieces between separators: one more than there are separators, so "" gives one empty piece.
 std::vector<std::string> split(std::string_view text, char separator);
-// Without white space at either end.
+// Removes white space at both ends.
 std::string_view trim(std::string_view text);
 bool starts_with(std::string_view text, std::string_view prefix);
 bool ends_with(std::string_view text, std::string_view suffix);
 
-// The name in `known` nearest to `name` by edit distance, or "" when none is near: for "did you mean …?".
+// Returns the name in `known` nearest to `name` by edit distance, or "" when none is near: for "did you mean
+// …?".
 std::string nearest(std::string_view name, const std::vector<std::string>& known);
 
 }  // namespace sluice::base

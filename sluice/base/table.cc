@@ -15,7 +15,7 @@ bool numeric(const std::string& text) {
   return digit != text.end() && text.find_first_not_of("0123456789.<=$?% ") == std::string::npos;
 }
 
-// Characters of UTF-8.
+// Counts characters of UTF-8.
 std::size_t width(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xC0) != 0x80; }));
@@ -25,7 +25,7 @@ std::size_t width(const std::string& text) {
 
 std::vector<std::string> table_lines(const std::vector<TableRow>& given, std::string_view sides) {
   std::vector<TableRow> rows =
-      given;  // cells may hold anything that a file, a service or a host has as a name
+      given;  // cells may contain any characters, as names of files, services and hosts do
   for (TableRow& row : rows)
     for (std::string& cell : row) cell = printable_line(cell);
   std::vector<std::size_t> widths;

@@ -65,7 +65,7 @@ void ThreadPool::work() {
     ++running_;
     lock.unlock();
     task();
-    task = nullptr;  // what it holds is released before the pool counts as idle
+    task = nullptr;  // its captures are released before the pool counts as idle
     lock.lock();
     if (--running_ == 0 && tasks_.empty()) idle_.notify_all();
   }
@@ -80,7 +80,8 @@ void parallel_for(ThreadPool& pool, size_t count, const std::function<void(size_
   for (size_t worker = left; worker > 0; --worker) {
     pool.submit([&] {
       for (size_t i = next.fetch_add(1); i < count; i = next.fetch_add(1)) body(i);
-      // Notified under the lock: the waiting caller owns what is captured and leaves as soon as it may.
+      // Notified under the lock: the waiting caller owns the captured variables and returns as soon as it
+      // can.
       std::lock_guard lock(mutex);
       if (--left == 0) finished.notify_one();
     });

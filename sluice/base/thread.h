@@ -15,22 +15,22 @@ namespace sluice::base {
 // Names the calling thread in debuggers and top; the system keeps the first 15 characters.
 void name_thread(const std::string& name);
 
-// The processors that this process may use, at least 1.
+// Returns the number of processors that this process may use, at least 1.
 size_t available_processors();
 
 // A fixed number of threads that run tasks in the order in which they came. A task must not throw: one that
 // does ends the process. The destructor finishes the queued tasks and joins. Threads: submit() and wait()
-// from any thread but the pool's own.
+// from any thread that is not the pool's own.
 class ThreadPool {
  public:
-  // `threads` of them, at least one, named "name-0", "name-1"…
+  // Starts `threads` threads, at least one, named "name-0", "name-1"…
   ThreadPool(const std::string& name, size_t threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
   void submit(std::function<void()> task);
-  // Until all tasks submitted so far are done.
+  // Waits until all tasks submitted so far are done.
   void wait();
   size_t size() const { return threads_.size(); }
 

@@ -19,7 +19,7 @@
 namespace sluice::base {
 namespace {
 
-// Whether a group is this user's own and has nobody else, as many systems make one for each user.
+// Returns whether a group has only this user as a member; many systems make such a group for each user.
 bool is_private_group(gid_t group) {
   passwd user_entry{}, *user = nullptr;
   ::group group_entry{}, *found = nullptr;

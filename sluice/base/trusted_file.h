@@ -1,4 +1,4 @@
-// Files that are run, or decide what is run: nobody else may have written them.
+// Files that are run, or decide what is run: no other user may have written them.
 #pragma once
 
 #include <string>
@@ -7,16 +7,16 @@
 
 namespace sluice::base {
 
-// The bytes of a regular file that this user or root owns and nobody else may write, in a folder of which the
-// same holds (a group that has this user alone may). The file itself must be no link. kNotFound where there
-// is none, kPermissionDenied says what does not hold. What is looked at is the opened file. Threads: any.
+// Reads a regular file. This user or root must own the file and its folder, and nobody else may write to
+// either (a group that has only this user may). The file itself must be no link. kNotFound if it is missing;
+// kPermissionDenied says which condition fails. Checks the opened file itself. Threads: any.
 Result<std::string> read_trusted_file(const std::string& path);
 
-// Whether the file at `path`, where its links lead, and its folder are such ones. Errors as above.
+// Checks the file at `path`, after its links are followed, and its folder as read_trusted_file() does.
 Status check_trusted(const std::string& path);
 
-// Whether the folder at `path`, where its links lead, is such a one: nothing is asked of the folder that it
-// lies in. kNotFound where there is none. Errors as above.
+// Checks the folder at `path`, after its links are followed, as read_trusted_file() checks a file's folder;
+// the folder above it is not checked. Errors as there.
 Status check_private_folder(const std::string& path);
 
 }  // namespace sluice::base

@@ -14,7 +14,7 @@ Result<nlohmann::json> parse_unique_json(std::string_view text) {
   using nlohmann::json;
   if (text.size() > kMaxJsonBytes || is_deeper_than(text, kMaxJsonDepth))
     return json(json::value_t::discarded);
-  std::vector<std::vector<std::string>> open;  // the names of the objects around the current place
+  std::vector<std::vector<std::string>> open;  // the names in each object around the current place
   std::optional<std::string> repeated;
   const auto watch = [&](int, json::parse_event_t event, json& value) {
     if (event == json::parse_event_t::object_start) open.emplace_back();

@@ -8,7 +8,7 @@
 
 namespace sluice::base {
 
-// As parse_json, but kDataLoss where an object has two entries of one name, of which a reader takes the first
+// As parse_json, but kDataLoss where an object has two entries of one name: one reader would take the first
 // and another reader the last. Threads: any.
 Result<nlohmann::json> parse_unique_json(std::string_view text);
 

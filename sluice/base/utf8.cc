@@ -19,7 +19,7 @@ Utf8Character utf8_character_at(std::string_view text, std::size_t at) {
     if ((next & 0xC0) != 0x80) return {0, 0};
     code = code << 6 | (next & 0x3F);
   }
-  constexpr unsigned kMin[] = {0, 0, 0x80, 0x800, 0x10000};  // shorter forms exist for what lies below
+  constexpr unsigned kMin[] = {0, 0, 0x80, 0x800, 0x10000};  // codes below these have shorter forms
   if (code < kMin[bytes] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000)) return {0, 0};
   return {code, bytes};
 }

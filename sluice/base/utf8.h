@@ -11,7 +11,7 @@ struct Utf8Character {
   std::size_t bytes;  // 0: the bytes are no UTF-8
 };
 
-// The character that begins at `at`. Longer forms than need be, surrogates and codes beyond U+10FFFF are no
+// Returns the character that begins at `at`. Overlong forms, surrogates and codes beyond U+10FFFF are no
 // UTF-8.
 Utf8Character utf8_character_at(std::string_view text, std::size_t at);
 bool is_utf8(std::string_view text);

@@ -9,7 +9,7 @@
 namespace sluice::base {
 namespace {
 
-// Of PyTorch/XLA, and what does here what they did there.
+// A variable of PyTorch/XLA, and what does here what it did there.
 struct Foreign {
   const char* name;
   const char* instead;

@@ -1,4 +1,4 @@
-// The environment variables that the program, its launcher and its scripts read, all of them, and those that
+// All environment variables that the program, its launcher and its scripts read, and the variables that
 // people set for other programs and expect to work here.
 #pragma once
 
@@ -7,13 +7,13 @@
 
 namespace sluice::base {
 
-// SLUICE_…, in alphabetical order. A test compares them with the sources and with the docs.
+// Returns the names SLUICE_… in alphabetical order. A test compares them with the sources and with the docs.
 const std::vector<std::string>& known_variables();
 
-// What to say of variables that somebody has set and nobody reads: a line for each, or "". `settings`: of
-// the form NAME=VALUE. SLUICE_TEST_… are the tests' own.
+// Reports variables that are set but that nothing reads: a line for each, or "". `settings` have the form
+// NAME=VALUE. SLUICE_TEST_… belong to the tests.
 std::string idle_variables(const std::vector<std::string>& settings);
-// The same of this process's environment.
+// Reports such variables of this process's environment.
 std::string idle_variables();
 
 }  // namespace sluice::base
