@@ -1,4 +1,4 @@
-// Evaluation mode for as long as something lives.
+// Evaluation mode during the life of an object.
 #pragma once
 
 #include <torch/torch.h>
@@ -9,8 +9,8 @@
 
 namespace sluice::models {
 
-// Puts a module and all below it in eval mode; at the end each one has the mode that it had. The module must
-// outlive it, and keep its modules.
+// Puts a module and its submodules in eval mode; the destructor restores the mode of each. The module must
+// outlive the object, and keep its submodules.
 class EvalMode {
  public:
   explicit EvalMode(torch::nn::Module& module) : module_(module), training_(module.is_training()) {
@@ -20,7 +20,7 @@ class EvalMode {
   }
   ~EvalMode() {
     module_.train(training_);
-    // A module sets those below it, which come behind it.
+    // train() also sets the submodules, so a module is restored before its submodules.
     for (const auto& [part, training] : parts_) part->train(training);
   }
   EvalMode(const EvalMode&) = delete;

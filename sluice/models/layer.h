@@ -1,4 +1,4 @@
-// One layer of a model of many.
+// One of a model's many layers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,8 +9,9 @@
 
 namespace sluice::models {
 
-// function(x); with `recompute` its values are not kept, but computed again in the backward pass. What the
-// function refers to must live until then, so it takes tensors that are not the module's by value.
+// Returns function(x). With `recompute` its values are not kept, but computed again in the backward pass.
+// Everything that the function refers to must live until then, so it takes tensors that are not the module's
+// by value.
 template <typename Function>
 at::Tensor layer(bool recompute, Function function, const at::Tensor& x) {
   return recompute ? checkpoint(std::move(function), x) : function(x);

@@ -45,7 +45,7 @@ class BottleneckImpl : public torch::nn::Module {
  public:
   static constexpr int64_t kExpansion = 4;
 
-  // The stride sits on the 3×3 convolution, as torchvision has it.
+  // The 3×3 convolution has the stride, as in torchvision.
   BottleneckImpl(int64_t in, int64_t width, int64_t stride)
       : conv1_(register_module("conv1", conv(in, width, 1, 1))),
         bn1_(register_module("bn1", torch::nn::BatchNorm2d(width))),
@@ -117,8 +117,8 @@ class ResNet : public Model {
     return layer;
   }
 
-  // Convolutions: normal numbers scaled by the fan out; normalisation layers and the classifier keep
-  // LibTorch's.
+  // Convolutions get normal numbers scaled by the fan out; normalisation layers and the classifier keep
+  // LibTorch's initial values.
   void initialise() {
     for (auto& module : modules(/*include_self=*/false)) {
       if (auto* convolution = module->as<torch::nn::Conv2d>())

@@ -30,7 +30,7 @@ class Transformer : public Model {
     // Holds the layers' weights by the names that Python gives them.
     encoder_ = register_module("encoder", torch::nn::TransformerEncoder(layer, options.layers));
     fc_ = register_module("fc", torch::nn::Linear(options.width, options.classes));
-    // TransformerEncoder copies one layer, weights and all: give each layer numbers of its own.
+    // TransformerEncoder copies one layer with its weights: each layer gets weights of its own.
     for (auto& parameter : encoder_->parameters())
       if (parameter.dim() > 1) torch::nn::init::xavier_uniform_(parameter);
   }
@@ -45,7 +45,7 @@ class Transformer : public Model {
   }
 
  private:
-  // Of words or patches [batch, positions, width]. mask: the positions that are seen [batch, 1, 1,
+  // Encodes words or patches [batch, positions, width]. `mask`: the positions that are seen, [batch, 1, 1,
   // positions].
   torch::Tensor encode(const torch::Tensor& words, const std::optional<torch::Tensor>& mask) {
     torch::Tensor h = words + position_.narrow(0, 0, words.size(1)).transpose(0, 1);
@@ -64,7 +64,7 @@ class Transformer : public Model {
     return part.norm2(h + part.dropout2(part.linear2(part.dropout(torch::gelu(part.linear1(h))))));
   }
 
-  // What torch::nn::MultiheadAttention computes of three equal inputs, but as one operation.
+  // Computes torch::nn::MultiheadAttention of three equal inputs, but as one operation.
   torch::Tensor attention(torch::nn::MultiheadAttentionImpl& weights, const torch::Tensor& h,
                           const std::optional<torch::Tensor>& mask) const {
     const int64_t batch = h.size(0), positions = h.size(1);

@@ -1,4 +1,4 @@
-// config.json, read and written.
+// Reads and writes config.json.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// An object of a file, whose values are asked for by key. Null counts as missing, as in Python.
+// An object of a file, with its values by key. Null counts as missing, as in Python.
 class Fields {
  public:
   Fields(const Json& object, std::string source) : object_(object), source_(std::move(source)) {}
@@ -52,7 +52,7 @@ class Fields {
     }
     return all;
   }
-  // A token id, or a list of them, or none.
+  // Reads a token id, or a list of ids, or null for none.
   std::vector<int64_t> ids(const char* key, std::vector<int64_t> otherwise) const {
     if (!object_.contains(key)) return otherwise;
     if (object_[key].is_null()) return {};
@@ -71,7 +71,7 @@ class Fields {
     if (!object_[key].is_object()) wrong(key, "an object");
     return {object_[key], base::str(source_, ": ", key)};
   }
-  // What no model here computes otherwise: the key has this value, or is missing.
+  // Throws unless the key has this value or is missing: the models here support no other value.
   void only(const char* key, const Json& supported) const {
     if (!has(key) || object_[key] == supported) return;
     throw_error(Code::kUnimplemented, base::str(source_, ": \"", key, "\" is ", object_[key].dump(),
@@ -98,7 +98,7 @@ RopeOptions read_rope(const Fields& config, int64_t positions) {
   fields.only("partial_rotary_factor", 1.0);
   if (rope.type == "linear" || rope.type == "dynamic" || rope.type == "llama3")
     rope.factor = fields.need<double>("factor");
-  // config.json's own key counts more than the key in rope_parameters, as in transformers.
+  // config.json's own key takes precedence over the key in rope_parameters, as in transformers.
   if (rope.type == "llama3" || rope.type == "yarn" || rope.type == "longrope")
     rope.original_positions =
         config.get<int64_t>("original_max_position_embeddings",
@@ -107,7 +107,7 @@ RopeOptions read_rope(const Fields& config, int64_t positions) {
     rope.low_frequency_factor = fields.need<double>("low_freq_factor");
     rope.high_frequency_factor = fields.need<double>("high_freq_factor");
   }
-  // transformers make no model without the key; null stands for the ratio of the two lengths.
+  // Without the key, transformers makes no model; null stands for the ratio of the two lengths.
   if (rope.type == "yarn" && !fields.is_there("factor")) rope.factor = fields.need<double>("factor");
   if (rope.type == "yarn" || rope.type == "longrope") {
     const auto original = static_cast<double>(std::max<int64_t>(1, rope.original_positions));
@@ -128,7 +128,7 @@ RopeOptions read_rope(const Fields& config, int64_t positions) {
   return rope;
 }
 
-// The classes of a classifier: its labels by number, or how many there are.
+// Reads the classes of a classifier: its labels by number, or only their count.
 void read_classes(const Json& json, const Fields& config, const std::string& source,
                   LanguageOptions& options) {
   if (!json.contains("architectures") || !json["architectures"].is_array()) return;
@@ -164,7 +164,7 @@ void write_classes(const LanguageOptions& options, const char* architecture, Jso
   }
 }
 
-// Where a key is missing, transformers' own default stands.
+// A missing key has transformers' own default.
 void read_llama(const Fields& config, LanguageOptions& options) {
   options.vocabulary = config.get<int64_t>("vocab_size", 32000);
   options.width = config.get<int64_t>("hidden_size", 4096);

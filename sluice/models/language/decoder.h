@@ -1,5 +1,5 @@
-// What all decoders have above their body: the head of words or of classes, and the cache. Internal to this
-// room.
+// The part of a decoder above its body, the same for all decoders: the head of words or of classes, and the
+// cache. Internal to this room.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace sluice::models::language_detail {
 
-// A Body is a module made of LanguageOptions, with forward(input, what is seen, cache or null) to states
-// [batch, length, width], and words(), the table of words [vocabulary, width].
+// A Body is a module that is constructed from LanguageOptions. Its forward(input, what is seen, cache or
+// null) returns states [batch, length, width], and words() returns the table of words [vocabulary, width].
 template <typename Body>
 class Decoder : public LanguageModel {
  public:
-  // body: its name in Hugging Face's files. longest: tokens of a sequence, 0 for any number.
+  // `body` is its name in Hugging Face's files; `longest` the tokens of a sequence, 0 for any number.
   Decoder(const LanguageOptions& options, const char* body, int64_t longest)
       : LanguageModel(options), longest_(longest) {
     body_ = register_module(body, std::make_shared<Body>(options));

@@ -23,7 +23,7 @@ class Conv1d : public torch::nn::Module {
   torch::Tensor weight_, bias_;
 };
 
-// Of weights whose products are added up through the layers: the more of them, the smaller each.
+// Returns the deviation of weights whose products the layers add up: with more layers it is smaller.
 double residual_deviation(const LanguageOptions& options) {
   return options.initial_deviation / std::sqrt(2.0 * static_cast<double>(options.layers));
 }
@@ -92,7 +92,7 @@ class Gpt2Layer : public torch::nn::Module {
   std::shared_ptr<Gpt2Feedforward> feedforward_;
 };
 
-// Everything below the head.
+// The model without its head.
 class Gpt2Body : public torch::nn::Module {
  public:
   explicit Gpt2Body(const LanguageOptions& options)

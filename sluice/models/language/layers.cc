@@ -13,8 +13,8 @@ torch::Tensor relu(const torch::Tensor& x) { return torch::relu(x); }
 torch::Tensor silu(const torch::Tensor& x) { return torch::silu(x); }
 torch::Tensor tanh(const torch::Tensor& x) { return torch::tanh(x); }
 
-// Of one query to all that the memory holds, its own key included. Heads that share keys stand beside each
-// other as if they were several queries, so nothing is repeated for them.
+// Attends from one query to the whole memory, which includes its own key. Heads that share keys are treated
+// as several queries, so keys and values are not repeated for them.
 torch::Tensor of_memory(const torch::Tensor& query, const torch::Tensor& key, const torch::Tensor& value,
                         const Seen& seen, std::optional<double> scale) {
   const torch::Tensor& keys =
@@ -108,8 +108,8 @@ void refuse_head(const LanguageOptions& options) {
 Seen seen(const LanguageInput& input, bool causal) {
   if (!input.mask.defined() && !input.documents.defined()) return {std::nullopt, causal};
   if (!causal && !input.documents.defined()) {
-    // Also of places that are filled up: RoBERTa's classifier looks at the first place, whatever is there. A
-    // row that has nothing else sees all of it, and so has a softmax.
+    // The mask also applies to queries in the padding, because RoBERTa's classifier uses the first place even
+    // if it is padding. A row of only padding sees all of it, so that its softmax has terms.
     const torch::Tensor nothing = input.mask.any(1, /*keepdim=*/true).logical_not();
     return {input.mask.logical_or(nothing).unsqueeze(1).unsqueeze(1), false};
   }

@@ -92,7 +92,7 @@ class LlamaLayer : public torch::nn::Module {
   std::shared_ptr<RmsNorm> before_attention_, before_feedforward_;
 };
 
-// Everything below the head.
+// The model without its head.
 class LlamaBody : public torch::nn::Module {
  public:
   explicit LlamaBody(const LanguageOptions& options) : rope_(options), recompute_(options.recompute) {

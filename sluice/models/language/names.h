@@ -1,4 +1,4 @@
-// What this folder knows by name.
+// The names of model types, rope types and activations that this folder knows.
 #pragma once
 
 #include <string>

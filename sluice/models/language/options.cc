@@ -68,11 +68,11 @@ void check_rope(const LanguageOptions& options, const std::string& where) {
 }
 
 struct Size {
-  const char* key;  // of config.json
+  const char* key;  // in config.json
   int64_t value, least, most;
 };
 
-// No model has as many: tables of such sizes would only exhaust the memory.
+// Refuses sizes that no model has: such tables would only exhaust the memory.
 void check_sizes(const LanguageOptions& options, const std::string& where) {
   constexpr int64_t kIds = int64_t{1} << 24, kWidths = int64_t{1} << 20, kParts = int64_t{1} << 16,
                     kPositions = int64_t{1} << 31, kParameters = int64_t{1} << 42;
@@ -166,7 +166,7 @@ LanguageOptions tiny(LanguageOptions options) {
   return options;
 }
 
-// To be trained from nothing on a small machine.
+// Makes options for training from scratch on a small machine.
 LanguageOptions mini(LanguageOptions options, int64_t positions) {
   options.positions = positions;
   options.dropout = options.embedding_dropout = options.attention_dropout = 0;

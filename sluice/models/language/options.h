@@ -1,4 +1,4 @@
-// What a language model is made of, as Hugging Face's config.json says it.
+// The options of a language model, as in Hugging Face's config.json.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ SLUICE_API_BEGIN
 namespace sluice::models {
 
 // Rotary positions. `type`: "default", "linear" (angles divided by `factor`), "llama3" and "yarn" (low
-// frequencies divided by it, those between blended), "dynamic" (a larger theta for sequences above
-// `positions`), "longrope" (each frequency divided by a factor of its own, another one for sequences above
-// `original_positions`).
+// frequencies divided by `factor`, medium ones blended), "dynamic" (a larger theta for sequences above
+// `positions`), "longrope" (each frequency divided by a factor of its own, with other factors for sequences
+// above `original_positions`).
 struct RopeOptions {
   std::string type = "default";
   double theta = 10000;
@@ -21,7 +21,7 @@ struct RopeOptions {
   double low_frequency_factor = 1;   // llama3
   double high_frequency_factor = 4;  // llama3
   int64_t original_positions = 0;    // llama3, yarn, longrope: the length of the first training
-  // yarn, longrope: what sines and cosines are multiplied with; 0: what `factor` gives
+  // yarn, longrope: the factor of sines and cosines; 0: derived from `factor`
   double attention_factor = 0;
   double fast_turns = 32, slow_turns = 1;  // yarn: frequencies with more turns stay, with fewer are divided
   bool whole_turns = true;                 // yarn: the borders between them are rounded
@@ -35,25 +35,25 @@ struct LanguageOptions {
   int64_t width = 512;
   int64_t layers = 4;
   int64_t heads = 8;
-  int64_t key_value_heads = 0;  // llama: fewer than heads share keys and values; 0: as many as heads
+  int64_t key_value_heads = 0;  // llama: fewer than heads share keys and values; 0: one for each head
   int64_t head_width = 0;       // llama; 0: width / heads
   int64_t feedforward = 0;      // 0: 4 × width
-  int64_t positions = 1024;     // gpt2, roberta: the rows of the table; llama: what "dynamic" compares with
+  int64_t positions = 1024;     // gpt2, roberta: the rows of the table; llama: the limit for "dynamic"
   int64_t token_types = 1;      // roberta: all tokens have the first one
   std::string activation = "silu";
   double norm_epsilon = 1e-5;
   bool tied = false;  // the head is the table of words
-  // Above 0: a classifier of so many classes (transformers' …ForSequenceClassification), without a head of
-  // words.
+  // Above 0: the number of classes of a classifier (transformers' …ForSequenceClassification), which has no
+  // head of words.
   int64_t classes = 0;
-  std::vector<std::string> labels;  // their names; empty: LABEL_0, LABEL_1, …
+  std::vector<std::string> labels;  // the classes' names; empty: LABEL_0, LABEL_1, …
   double classifier_dropout = -1;   // roberta's; below 0: `dropout`
   bool attention_bias = false;      // llama
   bool feedforward_bias = false;    // llama
   bool scaled_attention = true;     // gpt2: scores divided by the root of the head's width
-  bool scaled_by_layer = false;     // gpt2: and by the layer's number, from 1
+  bool scaled_by_layer = false;     // gpt2: scores also divided by the layer's number, from 1
   RopeOptions rope;                 // llama
-  double dropout = 0;               // of what is added to the residual stream
+  double dropout = 0;               // of the values added to the residual stream
   double embedding_dropout = 0;
   double attention_dropout = 0;
   bool recompute = false;           // layers are computed again in the backward pass (device/recompute.h)
@@ -63,21 +63,21 @@ struct LanguageOptions {
   std::vector<int64_t> end;
 };
 
-// Of config.json's text; `source` names it in errors. Understands the files of transformers 4 (rope_theta,
-// rope_scaling) and 5 (rope_parameters). Throws sluice::Error for what no model here computes: an unknown
-// model_type, rope_type or activation, or sizes that do not fit each other.
+// Parses config.json's text; `source` names it in errors. Understands the files of transformers 4
+// (rope_theta, rope_scaling) and 5 (rope_parameters). Throws sluice::Error for an unsupported model: an
+// unknown model_type, rope_type or activation, or sizes that do not fit each other.
 LanguageOptions parse_language_config(const std::string& json, const std::string& source = "config.json");
-// The text of a config.json from which transformers 4 and 5 make the same model.
+// Returns the text of a config.json from which transformers 4 and 5 make the same model.
 std::string language_config(const LanguageOptions& options);
-// Throws sluice::Error, with `where` in front, for options that make no model.
+// Throws sluice::Error, with `where` in front, for invalid options.
 void check(const LanguageOptions& options, const std::string& where = "language model");
 
-// Whether the model sees only what is before a place: it then says what comes next.
+// Returns whether a place sees only itself and the places before it: the model then predicts the next token.
 inline bool is_decoder(const LanguageOptions& options) { return options.type != "roberta"; }
 
-// "gpt2" and its larger kin, "roberta-base", "llama-3.2-1b", …; "gpt2-mini" and "llama-mini" to be trained
-// from nothing on a small machine; and for tests "gpt2-tiny", "llama-tiny", "roberta-tiny". Throws
-// sluice::Error (kNotFound) that proposes the nearest known name.
+// Returns the options of "gpt2" and its larger variants, "roberta-base", "llama-3.2-1b", …; "gpt2-mini" and
+// "llama-mini" for training from scratch on a small machine; and for tests "gpt2-tiny", "llama-tiny",
+// "roberta-tiny". Throws sluice::Error (kNotFound) that proposes the nearest known name.
 LanguageOptions language_preset(const std::string& name);
 std::vector<std::string> language_presets();
 

@@ -1,5 +1,5 @@
-// RoBERTa with the head of masked language modelling: LayerNorm behind each part, a table of positions that
-// are counted from the padding token + 1.
+// RoBERTa with the head of masked language modelling: LayerNorm after each part, and a table of positions
+// that are counted from the padding token + 1.
 #include "sluice/models/language/layers.h"
 #include "sluice/models/language/makers.h"
 #include "sluice/models/layer.h"
@@ -7,7 +7,7 @@
 namespace sluice::models::language_detail {
 namespace {
 
-// A linear layer, dropout, and LayerNorm of the sum with what came in before.
+// A linear layer, dropout, and LayerNorm of the sum with the block's input.
 class RobertaOutput : public torch::nn::Module {
  public:
   RobertaOutput(int64_t inputs, const LanguageOptions& options) : dropout_(options.dropout) {
@@ -112,7 +112,7 @@ class RobertaEmbeddings : public torch::nn::Module {
   const torch::Tensor& words() const { return words_->weight; }
 
  private:
-  // The rows of the table of positions: the padding token's where a sequence is filled up.
+  // Returns the rows of the table of positions; padding has the padding token's row.
   torch::Tensor position(const LanguageInput& input) const {
     if (input.positions.defined()) return (input.positions + 1) * input.documents.ne(0) + padding_;
     const torch::Tensor real = input.ids.ne(padding_).to(torch::kLong);
@@ -147,7 +147,7 @@ class RobertaEncoder : public torch::nn::Module {
   std::vector<std::shared_ptr<RobertaLayer>> layers_;
 };
 
-// Everything below the head.
+// The model without its head.
 class RobertaBody : public torch::nn::Module {
  public:
   explicit RobertaBody(const LanguageOptions& options) {
@@ -175,7 +175,7 @@ class RobertaHead : public torch::nn::Module {
     }
     decoder_ = register_module("decoder",
                                linear(options.width, options.vocabulary, true, options.initial_deviation));
-    register_buffer("bias", torch::zeros({options.vocabulary}));  // in transformers' files, without use
+    register_buffer("bias", torch::zeros({options.vocabulary}));  // in transformers' files, but unused
   }
   torch::Tensor before(const torch::Tensor& x) { return norm_(torch::gelu(dense_(x))); }
   LanguageModel::Head last(const torch::Tensor& words) const {
@@ -189,7 +189,7 @@ class RobertaHead : public torch::nn::Module {
   torch::Tensor bias_;
 };
 
-// Of the first token.
+// The classifier's head, which reads the first token.
 class RobertaClassifier : public torch::nn::Module {
  public:
   explicit RobertaClassifier(const LanguageOptions& options)

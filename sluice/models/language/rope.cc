@@ -7,7 +7,8 @@
 namespace sluice::models::language_detail {
 namespace {
 
-// The rows of the places: [batch, 1, length, head width]. Without positions the table as it is.
+// Returns the table's rows of the positions: [batch, 1, length, head width]. Without positions the table
+// itself.
 Rope::Angles at_positions(const Rope::Angles& table, const torch::Tensor& positions) {
   if (!positions.defined()) return table;
   const auto rows = [&positions](const torch::Tensor& all) {
@@ -24,8 +25,8 @@ Rope::Rope(const LanguageOptions& options)
       width_(options.head_width > 0 ? options.head_width : options.width / options.heads),
       positions_(options.positions) {}
 
-// From the whole frequency (1) to the divided one (0), between the places in a head where a sequence of the
-// first training makes `fast_turns` and `slow_turns`.
+// Blends the whole frequencies (weight 1) into the divided ones (weight 0), between the places in a head
+// where a sequence of the first training makes `fast_turns` and `slow_turns`.
 torch::Tensor Rope::yarn(const torch::Tensor& plain) const {
   const auto width = static_cast<double>(width_);
   const auto place_of = [&](double turns) {
@@ -76,7 +77,7 @@ torch::Tensor Rope::frequencies(int64_t length) const {
                        torch::kFloat);
   if (options_.type != "llama3") return plain;
   const double low = options_.low_frequency_factor, high = options_.high_frequency_factor;
-  // In the length of the first training.
+  // The turns in a sequence of the length of the first training.
   const torch::Tensor turns =
       plain * (static_cast<double>(options_.original_positions) / (2 * std::numbers::pi));
   const torch::Tensor kept = ((turns - low) / (high - low)).clamp(0, 1);
@@ -93,8 +94,8 @@ Rope::Angles Rope::angles(const LanguageInput& input) {
   torch::NoGradGuard no_grad;
   const int64_t length = input.ids.size(1);
   if (!last_.cosine.defined() || last_.cosine.size(0) != length) last_ = table(length, length);
-  // Made on the CPU and copied at every call: all steps then have the same program, and no device is held on
-  // to that was closed since.
+  // Made on the CPU and copied at every call: all steps then have the same program, and no reference to a
+  // device that was closed remains.
   const torch::Device device = input.ids.device();
   return at_positions({last_.cosine.to(device), last_.sine.to(device)}, input.positions);
 }
@@ -111,8 +112,8 @@ Rope::Angles Rope::angles(const LanguageInput& input, LanguageCache& cache) cons
     cache.sine = all.sine.to(input.ids.device());
   }
   torch::Tensor rows = input.positions;
-  // By the length of this step, as transformers do: what is in the cache keeps the angles that it was read
-  // with. The length is a value of the device, so all steps are one program.
+  // The length of this step decides, as in transformers: cached keys keep the angles that they were read
+  // with. The length is a value on the device, so all steps are one program.
   if (has_two_tables) rows = rows + rows.max().ge(options_.original_positions) * cache.capacity;
   return at_positions({cache.cosine, cache.sine}, rows);
 }
