@@ -1,8 +1,8 @@
-// Matches the composites attention and attention_gradient, for which the target has a kernel.
+// Matches the composites attention and attention_gradient for which the target has a kernel.
 // Makes "sluice_attention" and "sluice_attention_gradient" (stablehlo/kernel_library.h). Where q, k and v are
-// parts of one tensor, as one linear layer makes them (packed QKV), the calls read that tensor and write its
-// gradient as a whole. Their operands have positions before heads, as models make them, so that XLA drops
-// both transposes, theirs and this one. (A layout that says the same leaves copies behind.)
+// parts of one tensor that one linear layer makes (packed QKV), the calls read that tensor and write its
+// gradient as a whole. Their operands have positions before heads, as models make them: XLA then drops both
+// transposes, the model's and this one. (A layout with the same meaning leaves copies behind.)
 #include <limits>
 #include <utility>
 
@@ -16,13 +16,13 @@ namespace {
 namespace composites = stablehlo::composites;
 using stablehlo::AttentionCall;
 
-const Dims kPositionsFirst = {0, 2, 1, 3};  // also the way back
+const Dims kPositionsFirst = {0, 2, 1, 3};  // the permutation is its own inverse
 Dims positions_first(const Dims& dims) {
   return dims.size() == 4 ? Dims{dims[0], dims[2], dims[1], dims[3]} : dims;
 }
 Value positions_first(Builder& b, Value x) { return x.rank() == 4 ? b.transpose(x, kPositionsFirst) : x; }
 
-// The tensor [batch, positions, 3 heads size] whose parts q, k and v are. Else empty.
+// Returns the tensor [batch, positions, 3 heads size] with the parts q, k and v. Else empty.
 Value packed_qkv(Rewriter& r, Value q, Value k, Value v) {
   if (q.dims() != k.dims()) return {};
   const int64_t heads = q.dim(1), positions = q.dim(2), size = q.dim(3);
@@ -45,7 +45,7 @@ Value packed_qkv(Rewriter& r, Value q, Value k, Value v) {
   return r.b.reshape(whole, {all[0], positions, 3 * heads * size});
 }
 
-// The mask as what is added to the scores: f32, with all keys. Empty where there is none.
+// Returns the mask as f32 numbers to add to the scores, with all keys. Empty without a mask.
 Value added_mask(Builder& b, Value mask, int64_t keys) {
   if (!mask) return {};
   Dims dims = mask.dims();
@@ -56,7 +56,7 @@ Value added_mask(Builder& b, Value mask, int64_t keys) {
   return b.select(whole, b.splat(0, type), b.splat(-std::numeric_limits<double>::infinity(), type));
 }
 
-// What an operation has behind its tensors; empty where it has none.
+// The operands of an operation after its tensors; empty if it lacks them.
 struct Last {
   Value mask, seeds, p;
 };
@@ -77,7 +77,7 @@ Values call(Rewriter& r, std::string_view target, Values operands, std::vector<T
   if (last.mask) operands.push_back(last.mask);
   CallAttributes attributes = {{"causal", op.number("causal")}, {"scale", op.real("scale")}};
   if (last.seeds) {
-    // Kernels have tensors of f32, and read these as the bits that they are.
+    // Kernels read tensors of f32, so the seeds are passed as f32 with the same bits.
     operands.insert(operands.end(), {r.b.bitcast_convert(last.seeds, DType::kF32), last.p});
     attributes.emplace_back("dropout", int64_t{1});
   }

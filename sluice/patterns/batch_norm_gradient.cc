@@ -1,8 +1,8 @@
-// Matches the composites batch_norm_sums and batch_norm_gradient, and a relu_gradient in front of them where
-// the ReLU is that of the batch normalization itself.
-// Makes "sluice_channel_sums" and "sluice_normalization_gradient" (stablehlo/kernel_library.h). Behind a ReLU
-// they take the gradient of the ReLU's result and find out from x where it passes: the gradient that the ReLU
-// lets through is never in memory.
+// Matches the composites batch_norm_sums and batch_norm_gradient, and a relu_gradient in front of them if its
+// ReLU follows the same batch normalization.
+// Makes "sluice_channel_sums" and "sluice_normalization_gradient" (stablehlo/kernel_library.h). With a ReLU
+// they take the gradient of the ReLU's result and find out from x where it passes: the gradient that
+// passes the ReLU is never in memory.
 #include <utility>
 
 #include "sluice/patterns/batch_norm.h"
@@ -13,8 +13,8 @@ namespace {
 
 namespace composites = stablehlo::composites;
 
-// The gradient that reaches a normalization of x. weight and bias: of the normalization whose ReLU it is to
-// go through first; else empty.
+// The gradient that reaches a normalization of x. weight and bias belong to the normalization whose ReLU the
+// kernel must still apply; else they are empty.
 struct Gradient {
   Value g, weight, bias;
 };

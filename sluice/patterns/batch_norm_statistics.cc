@@ -1,6 +1,6 @@
 // Matches the composite batch_norm_statistics of an x that is not small.
-// Makes "sluice_moments" (stablehlo/kernel_library.h): mean and variance in one pass over x, where XLA goes
-// over it twice, and the running statistics, where they are f32.
+// Makes "sluice_moments" (stablehlo/kernel_library.h): mean and variance in one pass over x, where XLA needs
+// two, and the running statistics if they are f32.
 #include "sluice/patterns/calls.h"
 #include "sluice/patterns/table.h"
 #include "sluice/stablehlo/composites.h"

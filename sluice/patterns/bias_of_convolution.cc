@@ -1,7 +1,7 @@
-// Matches the sum of a convolution's result, which nothing else reads, and a bias of its channels, where the
-// call's activations lie with the channels first.
-// Makes the bias an operand of the call, which adds it where it writes the result. (With the channels last
-// other layers follow, and the compiler adds the bias in one pass with the first of these.)
+// Matches the sum of a convolution's result, which nothing else reads, and a bias of its channels, if the
+// call's activations have the channels first.
+// Makes the bias an operand of the call, which adds it as it writes the result. (With the channels last other
+// layers follow, and the compiler adds the bias in one pass with the first of them.)
 #include <utility>
 
 #include "sluice/patterns/calls.h"
@@ -12,7 +12,8 @@ namespace {
 
 using stablehlo::ConvolutionCall;
 
-// The call without a bias, of x or y's gradient and w, that made v for nobody but one reader. Else null.
+// Returns the call without a bias, of x or y's gradient and w, that made v, if v has only one reader. Else
+// null.
 const Operation* call_without_bias(const Rewriter& r, Value v) {
   const Operation* const call = r.call(v, ConvolutionCall::kTarget);
   const bool fits = call != nullptr && call->results.size() == 1 && call->operands.size() == 2 &&
@@ -21,7 +22,7 @@ const Operation* call_without_bias(const Rewriter& r, Value v) {
   return fits && r.readers(v) == 1 ? call : nullptr;
 }
 
-// What is broadcast along the channels. Else empty.
+// Returns the value that is broadcast along the channels. Else empty.
 Value bias_along_channels(const Rewriter& r, Value x) {
   const Operation* const broadcast = r.made_by(x, "stablehlo.broadcast_in_dim");
   if (broadcast == nullptr || broadcast->attributes.list("broadcast_dimensions") != Dims{1}) return {};

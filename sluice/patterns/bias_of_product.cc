@@ -1,7 +1,7 @@
 // Matches the sum of a product's result, which nothing else reads, and a bias [n] that is the same for each
 // row: a linear layer.
 // Makes the bias an operand of the call: it is added while a part of the result is in the cache. The result
-// may have other dims by then, as [batch, positions, n].
+// may have been reshaped before the sum, for example to [batch, positions, n].
 #include <utility>
 
 #include "sluice/patterns/product_call.h"
@@ -10,7 +10,7 @@
 namespace sluice::patterns {
 namespace {
 
-// What is broadcast along the last dimension of x. Else empty.
+// Returns the value that is broadcast along the last dimension of x. Else empty.
 Value bias_along_rows(Rewriter& r, Value x) {
   const Operation* const broadcast = r.made_by(x, "stablehlo.broadcast_in_dim");
   if (broadcast == nullptr || broadcast->attributes.list("broadcast_dimensions") != Dims{x.rank() - 1})

@@ -1,11 +1,11 @@
-// Matches the composites of convolutions for which the target has a kernel; both gradients of one at once
-// where they are wanted and there is a kernel, else each of them alone.
-// Activations lie with the channels last, so that layers that follow each other agree; those of a convolution
-// whose activations no other layer sees stay as LibTorch has them, which saves changing their order.
-// Makes "sluice_convolution" (stablehlo/kernel_library.h) and, of sums of such an activation over all but its
-// channels, as a bias' gradient is one, "sluice_sum_of_planes": XLA's code for a CPU adds one number after
-// the other. With both gradients in one call nothing reads the weights after their gradient is there, so that
-// an update of theirs needs no copy.
+// Matches the composites of convolutions for which the target has a kernel; both gradients of one at once if
+// both are wanted and a kernel makes both, else each gradient separately. Activations have the channels last,
+// so that consecutive layers agree. If no other layer sees a convolution's activations, they keep LibTorch's
+// order, which saves reordering them.
+// Makes "sluice_convolution" (stablehlo/kernel_library.h). A sum of such activations over all dimensions but
+// the channels, such as a bias' gradient, becomes "sluice_sum_of_planes": XLA's code for a CPU adds one
+// number after the other. With both gradients in one call nothing reads the weights after their gradient is
+// made, so that their update needs no copy.
 #include <algorithm>
 #include <utility>
 
@@ -36,7 +36,7 @@ ConvolutionCall call_of(const Operation& op, Kind kind, Value x, Value w, Value 
 Values call(Rewriter& r, const KernelLibrary& kernels, const ConvolutionCall& call, const Operation& op) {
   if (!all_f32(op.operands) || !all_f32(op.results) || !kernels.has(call)) return {};
   const int64_t rank = op.operands[0].rank();
-  // What is not a weight is an activation.
+  // Every operand or result that is not a weight is an activation.
   const Dims weight = rows_layout(rank),
              activation = call.channels_first ? weight : channels_last_layout(rank);
   std::vector<Dims> layouts;

@@ -1,6 +1,7 @@
-// Matches the gradient of log_softmax(x), along the classes, of the gradient of nll_loss: cross-entropy's.
-// Its sum over a row's classes is that row's one number, so it is that number that is used, and the gradient
-// of nll_loss is never in memory as a whole: the compiler makes it where it is used. For every target.
+// Matches the gradient of log_softmax(x), along the classes, of the gradient of nll_loss: the gradient of
+// cross-entropy. A row of nll_loss's gradient has one number, which is also its sum over the classes. The
+// pattern uses that number as the sum, and the compiler makes the gradient where it is used, without ever
+// storing it whole. For every target.
 #include "sluice/patterns/calls.h"
 #include "sluice/patterns/table.h"
 #include "sluice/stablehlo/composites.h"

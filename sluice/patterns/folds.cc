@@ -1,9 +1,10 @@
-// Matches two operations that XLA's algebraic simplifier makes one of, though a value between them may
+// Matches two operations that XLA's algebraic simplifier merges into one although a value between them may
 // overflow: log(exp(x)), pow(exp(x), p), exp(x) / exp(y), exp(x) * exp(y), sqrt(x * x), abs(x * x) of
-// integers, and their like below.
-// Makes the second one of the values behind an optimization barrier, so that it gets what LibTorch's gets:
-// log(exp(89)) is inf, not 89. The sources of the list are the simplifier's own (algebraic_simplifier.cc:
-// HandleLog, HandlePower, HandleDivide, HandleMultiply, HandleSqrt, HandleRsqrt, HandleAbs).
+// integers, and similar ones below.
+// Makes the second operation read its operands through an optimization barrier, so that it gets the values
+// that LibTorch's gets: log(exp(89)) is inf, not 89. The list follows the simplifier
+// (algebraic_simplifier.cc: HandleLog, HandlePower, HandleDivide, HandleMultiply, HandleSqrt, HandleRsqrt,
+// HandleAbs).
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -21,7 +22,7 @@ constexpr std::string_view kExp = "stablehlo.exponential", kPower = "stablehlo.p
                            kSqrt = "stablehlo.sqrt", kRsqrt = "stablehlo.rsqrt",
                            kMultiply = "stablehlo.multiply", kDivide = "stablehlo.divide";
 
-// The operation that made v's elements: what only moves them is looked through.
+// Returns the operation that made v's elements, past operations that only move them.
 const Operation* source(const Rewriter& r, Value v) {
   constexpr std::array<std::string_view, 3> kMoves = {"stablehlo.reshape", "stablehlo.broadcast_in_dim",
                                                       "stablehlo.transpose"};
@@ -41,7 +42,7 @@ bool is_square(const Rewriter& r, Value v) {
   return op != nullptr && op->is(kMultiply) && op->operands[0] == op->operands[1];
 }
 
-// Whether op and what made its first operand, or both operands, would be one operation.
+// Returns whether XLA would merge op with the maker of its first operand, or of both operands.
 bool would_fold(const Rewriter& r, const Operation& op) {
   const Value x = op.operands.empty() ? Value() : op.operands[0];
   if (op.is("stablehlo.log")) return is_made_by(r, x, {kExp, kPower});

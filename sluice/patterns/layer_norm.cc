@@ -1,6 +1,6 @@
 // Matches the composites layer_norm and layer_norm_gradient of an x that is not small.
-// Makes "sluice_layer_norm" and "sluice_layer_norm_gradient" (stablehlo/kernel_library.h), which go over x
-// once. The gradient is not made in place: XLA would copy it before the call.
+// Makes "sluice_layer_norm" and "sluice_layer_norm_gradient" (stablehlo/kernel_library.h), which read x once.
+// The gradient is not made in place: XLA would copy it before the call.
 #include <algorithm>
 
 #include "sluice/patterns/calls.h"
@@ -12,12 +12,12 @@ namespace {
 
 namespace composites = stablehlo::composites;
 
-// Whether there is none, or one of f32 with these dims.
+// Returns whether the parameter is missing, or is f32 with these dims.
 bool fits(Value parameter, const Dims& dims) {
   return !parameter || parameter.type() == Type{DType::kF32, dims};
 }
 
-// Of what layer normalization keeps: one number for each row of x.
+// Returns the type of a value that layer normalization keeps: one number for each row of x.
 Type type_of_rows(Value x, const Dims& columns) {
   Dims dims = x.dims();
   std::fill(dims.end() - static_cast<int64_t>(columns.size()), dims.end(), 1);
@@ -59,7 +59,7 @@ void layer_norm(Rewriter& r, const KernelLibrary&) {
     if (op.is_composite(composites::kLayerNormGradient)) return gradient(r, op);
     return {};
   });
-  // A gradient that is left to the compiler has sums of rows.
+  // A gradient that is left to the compiler contains sums of rows, which another pattern matches.
   r.open(composites::kLayerNormGradient);
 }
 

@@ -18,7 +18,7 @@ namespace composites = stablehlo::composites;
 using stablehlo::Operation;
 using stablehlo::Value;
 
-// The activations of a convolution; its other tensor is a weight.
+// A convolution's activations, and its weight.
 struct Sides {
   std::vector<Value> x, y;
   Value w;
@@ -32,12 +32,13 @@ std::optional<Sides> sides_of(const Operation& op) {
   return std::nullopt;
 }
 
-// Values that lie in memory in one order, as sets, each of which knows who wants it in an order of its own.
+// Sets of values that have the same order in memory. Each set lists the users that want an order of their
+// own.
 class Sets {
  public:
   void join(Value a, Value b) { parents_[root(a.id())] = root(b.id()); }
   void add_user(Value v, const std::string& user) { users_.emplace_back(v, user); }
-  // When all have been joined: finds the users of each set.
+  // Finds the users of each set, once all values have been joined.
   void settle() {
     for (const auto& [v, user] : users_) {
       std::vector<std::string>& those = of_root_[root(v.id())];
@@ -46,7 +47,7 @@ class Sets {
   }
   bool has_one_user(Value v) { return of_root_[root(v.id())].size() == 1; }
 
-  // The set's name.
+  // Returns the set's identifier.
   int32_t root(int32_t id) {
     int32_t& parent = parents_.try_emplace(id, id).first->second;
     if (parent != id) parent = root(parent);
@@ -59,7 +60,7 @@ class Sets {
   std::unordered_map<int32_t, std::vector<std::string>> of_root_;
 };
 
-// One layer's forward pass and gradients are one user of an activation.
+// Adds a convolution: a layer's forward pass and gradients count as one user of an activation.
 void add_convolution(Sets& sets, const Operation& op, const Sides& sides) {
   const auto text = [](const stablehlo::Dims& dims) { return base::join(dims, ","); };
   const std::string layer =
@@ -69,14 +70,15 @@ void add_convolution(Sets& sets, const Operation& op, const Sides& sides) {
   for (const Value y : sides.y) sets.add_user(y, layer + " y");
 }
 
-// Whether it likes one, or makes another one, although dims are equal.
+// Returns whether the operation prefers an order, or changes it although the dims are equal.
 bool has_an_order(const Operation& op) {
   return op.is("stablehlo.transpose") || op.is_composite(composites::kBatchNorm) ||
          op.is_composite(composites::kBatchNormStatistics) || op.is_composite(composites::kBatchNormSums) ||
          op.is_composite(composites::kBatchNormGradient);
 }
 
-// A convolution along one dimension is one along two for LibTorch, by a dimension of 1 that comes and goes.
+// LibTorch computes a convolution along one dimension as one along two: a dimension of 1 is added and
+// removed.
 bool same_but_for_ones(Value a, Value b) {
   const auto without_ones = [](stablehlo::Dims dims) {
     std::erase(dims, 1);
@@ -87,7 +89,7 @@ bool same_but_for_ones(Value a, Value b) {
 
 void add_operation(Sets& sets, const Operation& op) {
   if (const auto sides = sides_of(op)) return add_convolution(sets, op, *sides);
-  // Any order of what these read or make is as good.
+  // The operands and results of these operations may have any order.
   if (op.is("stablehlo.broadcast_in_dim") || op.is("stablehlo.reduce") || op.is("stablehlo.constant")) return;
   std::vector<Value> here;
   const auto add = [&](Value v) {
@@ -113,7 +115,7 @@ LoneConvolutions::LoneConvolutions(const stablehlo::Rewriter& r) {
   Sets sets;
   for (const auto& op : r.operations()) add_operation(sets, *op);
   sets.settle();
-  std::unordered_set<int32_t> theirs;  // sets
+  std::unordered_set<int32_t> theirs;  // the sets of lone convolutions
   const auto is_own = [&](Value v) { return sets.has_one_user(v); };
   for (const auto& op : r.operations()) {
     const auto sides = sides_of(*op);
@@ -123,7 +125,7 @@ LoneConvolutions::LoneConvolutions(const stablehlo::Rewriter& r) {
     for (const auto* side : {&sides->x, &sides->y})
       for (const Value v : *side) theirs.insert(sets.root(v.id()));
     found_.insert(op->results[0].id());
-    // What a composite of both gradients is made of.
+    // The convolutions inside a composite of both gradients.
     if (!op->bodies.empty())
       for (const auto& inner : op->bodies[0].operations)
         if (sides_of(*inner)) found_.insert(inner->results[0].id());

@@ -1,4 +1,4 @@
-// Which convolutions share their activations with no other layer. Internal to this room.
+// Finds the convolutions that share their activations with no other layer. Internal to this room.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,15 @@
 
 namespace sluice::patterns {
 
-// What an activation passes through element by element lies in memory as it does. A convolution is lone where
-// all its activations come from main's parameters, and go to main's results and to sums, through nothing but
-// that: no layer gains from another order of their dimensions than that in which they come and go.
+// Element-wise operations keep an activation's order in memory. A convolution is lone if all its activations
+// come from main's parameters, and go to main's results and to sums, only through such operations: then no
+// layer gains from an order of dimensions other than the order of main's parameters and results.
 class LoneConvolutions {
  public:
-  // Looks at the composites; passes do not change what it found.
+  // Examines the composites; the result stays valid when passes change the program.
   explicit LoneConvolutions(const stablehlo::Rewriter& r);
-  // A convolution's composite, or a reduction of an activation of a lone one.
+  // Returns whether op is the composite of a lone convolution, or a reduction of such a convolution's
+  // activation.
   bool has(const stablehlo::Operation& op) const {
     return !op.results.empty() && found_.contains(op.results.front().id());
   }

@@ -14,16 +14,16 @@ using stablehlo::Operation;
 using stablehlo::Value;
 using stablehlo::Values;
 
-// A round reads what rounds so far before it made.
+// The largest number of rounds between the round that makes a value and a round that reads it.
 constexpr size_t kFarthest = 8;
-// What differs from round to round without a rule is put together for a loop up to this size in all: weights
-// of layers stay where they are.
+// Values that differ between rounds without a rule are gathered for a loop up to this total size: weights of
+// layers stay where they are.
 constexpr size_t kGatheredBytes = size_t{1} << 20;
 
-// So many places that follow a rule are not there by chance.
+// The number of places that must follow a rule so that it does not hold by chance.
 constexpr size_t kEven = 8;
 
-// Where a slice begins, and the padding in front of a value; nothing for other operations.
+// Returns where a slice begins, or the padding in front of a value; nothing for other operations.
 Dims start_of(const Operation& op) {
   if (op.is("stablehlo.slice")) return op.attributes.list("start_indices");
   if (!op.is("stablehlo.pad")) return {};
@@ -32,7 +32,7 @@ Dims start_of(const Operation& op) {
   return cuts ? Dims() : low;
 }
 
-// What costs nothing to do again.
+// Returns whether the operation costs nothing to repeat.
 bool only_moves(const Operation& op) {
   constexpr std::array<std::string_view, 5> kMoves = {"stablehlo.reshape", "stablehlo.slice",
                                                       "stablehlo.transpose", "stablehlo.broadcast_in_dim",
@@ -40,7 +40,7 @@ bool only_moves(const Operation& op) {
   return std::find(kMoves.begin(), kMoves.end(), op.name) != kMoves.end();
 }
 
-// The integer that all elements of a constant are.
+// Returns the integer that all elements of a constant have.
 std::optional<int64_t> number_of(const Operation& op) {
   if (!op.is("stablehlo.constant") || !stablehlo::is_integer(op.results[0].dtype())) return {};
   const std::string text = op.attributes.text();
@@ -53,7 +53,7 @@ std::optional<int64_t> number_of(const Operation& op) {
   return number;
 }
 
-// The rounds around `middle` between which it holds: same(k) is about the rounds k - 1 and k.
+// Returns the rounds around `middle` for which `same` holds: same(k) compares the rounds k - 1 and k.
 template <typename Same>
 std::pair<size_t, size_t> around(size_t middle, size_t rounds, const Same& same) {
   size_t first = middle, last = middle + 1;
@@ -78,7 +78,8 @@ class Plan {
   Plan(const stablehlo::Rewriter& r, const Sequence& sequence, const std::vector<bool>& taken, LoopPlan& to)
       : r_(r), sequence_(sequence), taken_(taken), to_(to), good_(0, to.rounds), middle_(to.rounds / 2) {}
 
-  // False: at least one operand follows no rule. The rounds in good(), around the middle, may be a loop.
+  // Returns false if at least one operand follows no rule. The rounds in good(), around the middle, may still
+  // form a loop.
   bool make() {
     for (size_t j = 0; j < to_.period && enough(); ++j) {
       std::vector<Values> operands;
@@ -114,7 +115,7 @@ class Plan {
     return kNone;
   }
 
-  // Whether what bodies see by one name is two things in later rounds.
+  // Returns whether one value that bodies see is two different values in later rounds.
   static bool sees_one_as_two(const Operation& op, const Values& operands,
                               const std::vector<size_t>& sources) {
     std::unordered_map<int32_t, size_t> source_of;
@@ -165,7 +166,7 @@ class Plan {
            static_cast<size_t>(position) < to_.end();
   }
 
-  // A result of the same round, or of an earlier one.
+  // Finds a result of the same round, or of an earlier one.
   size_t of_rounds(const Values& each) {
     const auto place = [&](size_t k) { return sequence_.place(each[k]); };
     const auto offset = [&](size_t k) { return static_cast<size_t>(place(k).position) - to_.begin; };
@@ -197,7 +198,7 @@ class Plan {
     if (outside != Range(0, to_.rounds)) return narrow(outside);
     const Range same = around(middle_, to_.rounds, [&](size_t k) { return each[k] == each[k - 1]; });
     if (same == outside) return add({.kind = Source::Kind::kSame, .values = {each[0]}});
-    // What a loop that was found before this one makes is known once that loop is made.
+    // The results of a loop that was found before this one are known only after that loop is made.
     for (Value v : each)
       if (const int32_t at = sequence_.place(v).position; at >= 0 && taken_[static_cast<size_t>(at)])
         return fail();
@@ -211,7 +212,7 @@ class Plan {
     return add({.kind = Source::Kind::kEach, .values = each});
   }
 
-  // Integers that grow or fall evenly.
+  // Finds integers that grow or fall evenly.
   size_t number(const Values& each) {
     std::vector<int64_t> numbers;
     for (Value v : each) {
@@ -221,7 +222,7 @@ class Plan {
       numbers.push_back(*found);
     }
     const size_t from = std::min(middle_, to_.rounds - 2);
-    const auto step_to = [&](size_t k) {  // it may wrap around, as the program's addition does
+    const auto step_to = [&](size_t k) {  // the difference may wrap around, as the program's addition does
       return static_cast<int64_t>(static_cast<uint64_t>(numbers[k]) - static_cast<uint64_t>(numbers[k - 1]));
     };
     const int64_t step = step_to(from + 1);
@@ -230,7 +231,7 @@ class Plan {
     return add({.kind = Source::Kind::kNumber, .values = {each[0]}, .first = numbers[0], .step = step});
   }
 
-  // What equal operations before the loop only move: each round does it for itself.
+  // Finds values that equal operations before the loop only move: each round repeats the move itself.
   size_t moved(const Values& each) {
     std::vector<const Operation*> ops;
     std::vector<Values> operands;
@@ -283,7 +284,7 @@ std::optional<LoopPlan> LoopPlanner::plan(size_t begin, size_t period, size_t ro
 }
 
 void LoopPlanner::add(size_t begin, size_t period, size_t rounds) {
-  // Without what other loops have.
+  // Skips operations that belong to other loops.
   const size_t end = begin + period * rounds;
   while (begin < end && taken_[begin]) ++begin;
   size_t free = begin;

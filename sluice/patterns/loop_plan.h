@@ -1,5 +1,5 @@
-// Which rounds of operations are equal but for what moves from round to round: what a loop is made of.
-// Internal to this room.
+// Finds rounds of operations that are equal except for places that move from round to round: the material of
+// a loop. Internal to this room.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,14 @@
 
 namespace sluice::patterns {
 
-// Main's operations in order, without constants, which can stand anywhere before their readers.
+// Main's operations in order, without constants, which may come anywhere before their readers.
 class Sequence {
  public:
   // The rewriter must have no composites, and must not change while this is in use.
   explicit Sequence(const stablehlo::Rewriter& r);
 
-  // Where a value comes from. position: of the operation in the sequence; -1 for parameters and constants.
+  // The origin of a value. position: the index of its operation in the sequence; -1 for parameters and
+  // constants.
   struct Place {
     int32_t position = -1;
     uint32_t result = 0;
@@ -32,8 +33,8 @@ class Sequence {
   }
   size_t size() const { return operations_.size(); }
   const stablehlo::Operation& operator[](size_t position) const { return *operations_[position]; }
-  // Operations of one symbol differ in their operands and in places that may move alone. What must not be in
-  // a loop has a symbol of its own.
+  // Operations with the same symbol differ only in their operands and in places that may move. An operation
+  // that must not be in a loop has a symbol of its own.
   std::span<const uint32_t> symbols() const { return symbols_; }
 
  private:
@@ -42,38 +43,38 @@ class Sequence {
   std::vector<Place> places_;  // [value's id]
 };
 
-// The operands of an operation, and then what its bodies see.
+// Returns the operands of an operation, followed by the outside values that its bodies read.
 stablehlo::Values operands_of(const stablehlo::Operation& op);
 
-// Where a round's slice or padding begins: first + round * step, or places[round] where there is no rule.
+// Where a round's slice or padding begins: first + round * step, or places[round] if there is no rule.
 struct Moving {
   stablehlo::Dims first = {}, step = {};
   std::vector<stablehlo::Dims> places = {};
   bool moves() const;
 };
 
-// What an operand is in each of the rounds.
+// The origin of an operand in each of the rounds.
 struct Source {
   enum class Kind : uint8_t {
     kSame,     // values[0]
     kNumber,   // integers, all elements alike: first + round * step
     kInner,    // a result of the round
-    kCarried,  // that result of the round so many before as there are values, which are for the first rounds
-    kMoved,    // what an operation outside makes of operands, which each round does for itself
+    kCarried,  // a result of an earlier round, values.size() rounds back; the first rounds take `values`
+    kMoved,    // the result of an operation outside, which each round repeats itself
     kEach,     // values[round]
   };
   Kind kind;
   stablehlo::Values values = {};
   int64_t first = 0, step = 0;               // kNumber
   size_t operation = 0, result = 0;          // kInner, kCarried
-  const stablehlo::Operation* op = nullptr;  // kMoved: of the first round
+  const stablehlo::Operation* op = nullptr;  // kMoved: the operation of the first round
   std::vector<size_t> operands = {};         // kMoved: sources, which stand before this one
   Moving moving = {};                        // kMoved
 };
 
 struct RoundOperation {
-  const stablehlo::Operation* op;  // of the first round
-  std::vector<size_t> operands;    // sources, as operands_of()
+  const stablehlo::Operation* op;  // the operation of the first round
+  std::vector<size_t> operands;    // sources, in the order of operands_of()
   Moving moving;
 };
 
@@ -85,20 +86,20 @@ struct LoopPlan {
   size_t end() const { return begin + period * rounds; }
 };
 
-// Finds out what the operands of equal rounds are.
+// Finds the sources of the operands of equal rounds.
 class LoopPlanner {
  public:
   LoopPlanner(const stablehlo::Rewriter& r, const Sequence& sequence, size_t min_rounds)
       : r_(r), sequence_(sequence), min_rounds_(min_rounds), taken_(sequence.size(), false) {}
 
-  // Loops among these rounds, in which no operation is part of two loops, also over several calls: one,
-  // several where something changes between two rounds, or none where nothing is carried from round to round.
+  // Adds the loops among these rounds; over all calls, no operation becomes part of two loops. Adds one loop,
+  // several if something changes between two rounds, or none if no value is carried from round to round.
   void add(size_t begin, size_t period, size_t rounds);
   const std::vector<LoopPlan>& loops() const { return loops_; }
 
  private:
   using Range = std::pair<size_t, size_t>;
-  // A loop of all these rounds; else `whole` becomes the part of them, around the middle, that may be one.
+  // Returns a loop of all these rounds; else sets `whole` to the rounds around the middle that may be one.
   std::optional<LoopPlan> plan(size_t begin, size_t period, size_t rounds, Range& whole) const;
 
   const stablehlo::Rewriter& r_;

@@ -1,8 +1,9 @@
 // Makes loops of the rounds that loop_plan.h finds.
 //
-// A loop carries the number of its round, what its rounds hand on to the next ones, and a stack, one row a
-// round, for each result that is read outside but for the last rounds'. What reads such a result gets the row
-// of the stack; a loop behind it that reads row after row reads the stack itself then.
+// A loop carries the number of its round and the values that its rounds pass on to later ones. For each
+// result that is read outside it also carries a stack with one row a round, unless only the last rounds'
+// results are read. Readers of such a result get the row of the stack; a later loop that reads row after row
+// reads the stack itself.
 #include "sluice/patterns/loops.h"
 
 #include <algorithm>
@@ -29,19 +30,19 @@ Dims with_front(int64_t front, const Dims& dims) {
   return all;
 }
 
-// A row of a stack, at a run-time place.
+// Returns the start indices of a stack's row at a run-time place.
 Values row_starts(Builder& b, Value round, size_t rank) {
   Values starts(rank, b.splat(0, Type{DType::kS32, {}}));
   starts[0] = round;
   return starts;
 }
 
-// One loop while it is made.
+// A loop under construction.
 class Loop {
  public:
   Loop(Rewriter& r, const LoopPlan& plan) : r_(r), plan_(plan) {}
 
-  // A result of a round that is read outside of the loop.
+  // Notes that a result of a round is read outside of the loop.
   void read_outside(size_t round, size_t operation, size_t result) {
     auto [found, added] = outside_.try_emplace({operation, result}, round, round);
     if (added) return;
@@ -60,7 +61,7 @@ class Loop {
         [&](Builder&, std::span<const Value> state) { return body(state); });
   }
 
-  // What takes the place of a result that is read outside; nothing for one that is not.
+  // Returns the replacement of a result that is read outside; nothing for other results.
   Value made(size_t round, size_t operation, size_t result) {
     if (!outside_.contains({operation, result})) return {};
     const Kept kept = kept_.at({operation, result});
@@ -73,8 +74,8 @@ class Loop {
   }
 
  private:
-  using Result = std::pair<size_t, size_t>;  // of an operation
-  // Where a result is in the loop's state: a stack, or what the latest rounds made, the oldest first.
+  using Result = std::pair<size_t, size_t>;  // the operation, and which of its results
+  // Where a result is in the loop's state: a stack, or the values of the latest rounds, the oldest first.
   struct Kept {
     size_t first = 0, count = 0;
     bool stacked = false;
@@ -84,7 +85,7 @@ class Loop {
     return plan_.operations[result.first].op->results[result.second].type();
   }
 
-  // What the loop starts from, in front of it.
+  // Makes the loop's initial state before the loop.
   void prepare() {
     Builder& b = r_.b;
     inits_ = {b.splat(0, Type{DType::kS32, {}})};
@@ -118,7 +119,7 @@ class Loop {
     for (const Source& source : plan_.sources) source_starts_.push_back(starts_of(source.moving));
   }
 
-  // What a source needs in front of the loop.
+  // Returns the value that a source needs before the loop.
   Value base_of(const Source& source) {
     Builder& b = r_.b;
     if (source.kind == Source::Kind::kSame) return r_.now(source.values[0]);
@@ -146,14 +147,14 @@ class Loop {
     return starts;
   }
 
-  // first + round * step, in the first one's type.
+  // Returns first + round * step, in the type of `first`.
   static Value moved(Builder& b, Value first, Value round, int64_t step) {
     if (step == 0) return first;
     const Value number = b.convert(round, first.dtype());
     return b.add(first, step == 1 ? number : b.multiply(number, b.splat(step, number.type())));
   }
 
-  // Where the operation begins in this round. firsts: what starts_of() gave.
+  // Returns where the operation begins in this round. firsts: the result of starts_of().
   Values starts(const Moving& moving, const Values& firsts) {
     Builder& b = r_.b;
     Values starts;
@@ -168,7 +169,7 @@ class Loop {
     return starts;
   }
 
-  // The operation with these operands, from another place in each round.
+  // Adds the operation with these operands, at the place for the round.
   Values add(const Operation& op, const Values& operands, const Moving& moving, const Values& firsts,
              const std::unordered_map<int32_t, Value>& seen = {}) {
     Builder& b = r_.b;
@@ -188,7 +189,8 @@ class Loop {
     return {b.dynamic_update_slice(around, spread, starts)};
   }
 
-  // Whether the source is a part in zeros, made in the round, at a place that moves: the gradient of a slice.
+  // Returns whether the source pads a part with zeros, in the round and at a place that moves: the gradient
+  // of a slice.
   bool is_part_in_zeros(size_t source) const {
     const Source& made = plan_.sources[source];
     if (made.kind != Source::Kind::kInner || starts_[made.operation].empty()) return false;
@@ -204,8 +206,8 @@ class Loop {
     return text.find("dense<0.0>") != std::string::npos || text.find("dense<0>") != std::string::npos;
   }
 
-  // A sum with such a part: only the elements of the part are added, so that N rounds over a tensor of N rows
-  // take N additions of a row. No value for another operation.
+  // Adds only the elements of such a part to a sum, so that N rounds over a tensor of N rows take N additions
+  // of a row. Returns no value for another operation.
   Value add_part(const RoundOperation& round, const Values& operands) {
     if (!round.op->is("stablehlo.add") || round.operands[0] == round.operands[1]) return {};
     for (const size_t i : {size_t{1}, size_t{0}}) {
@@ -221,7 +223,7 @@ class Loop {
     return {};
   }
 
-  // What a source is in this round.
+  // Returns the value of a source in this round.
   Value value_of(size_t number) {
     Value& value = values_[number];
     if (value) return value;
@@ -299,14 +301,14 @@ class Loop {
 
   Rewriter& r_;
   const LoopPlan& plan_;
-  std::map<Result, std::pair<size_t, size_t>> outside_;  // the first and the last round of which it is read
+  std::map<Result, std::pair<size_t, size_t>> outside_;  // the first and the last round in which it is read
   std::map<Result, Kept> kept_;
   std::vector<Result> last_, stacked_;
   Values inits_, results_;
-  std::vector<size_t> first_;  // [source]: in the state, where it is carried
+  std::vector<size_t> first_;  // [source]: its place in the state, if it is carried
   Values bases_;               // [source]
   std::vector<Values> starts_, source_starts_;
-  // In the body.
+  // These members are used while the body is made.
   Value round_;
   Values state_, values_;
   std::vector<Values> made_;
@@ -326,7 +328,8 @@ Row row_of(const Rewriter& r, Value v) {
   return op->results[0].dims() == row ? Row{op->operands[0], start[0]} : Row{};
 }
 
-// Joins rows of one stack that lie in order, or in the opposite one, along a dimension of what they are made.
+// Joins consecutive rows of one stack, ascending or descending, along the dimension that the parts are joined
+// along.
 Value join(Builder& b, std::span<const Value> parts, const Row& first, int64_t step, int64_t dim) {
   const auto count = static_cast<int64_t>(parts.size());
   const int64_t low = step > 0 ? first.place : first.place - count + 1;
@@ -342,13 +345,13 @@ Value join(Builder& b, std::span<const Value> parts, const Row& first, int64_t s
   return b.reshape(b.transpose(rows, order), all);
 }
 
-// Takes many rows in order for what they are together.
+// Replaces a concatenation of many consecutive rows with one slice of the stack.
 void join_rows(Rewriter& r, size_t least) {
   r.each([&](const Operation& op) -> Values {
     if (!op.is("stablehlo.concatenate") || op.operands.size() < least) return {};
     std::vector<Row> rows;
     for (Value v : op.operands) rows.push_back(row_of(r, v));
-    // The dimension is the one along which the result is as large as all operands.
+    // The dimension along which the result differs from an operand.
     int64_t dim = 0;
     while (op.results[0].dim(dim) == op.operands[0].dim(dim)) ++dim;
     Values parts;
@@ -380,7 +383,7 @@ LoopPlanner planned(const Rewriter& r, const Sequence& sequence, size_t min_roun
   return planner;
 }
 
-// Makes them. Returns how many.
+// Makes the loops and returns their number.
 size_t make_loops(Rewriter& r, size_t min_rounds) {
   const Sequence sequence(r);
   const LoopPlanner planner = planned(r, sequence, min_rounds);
@@ -430,9 +433,9 @@ size_t make_loops(Rewriter& r, size_t min_rounds) {
 }  // namespace
 
 void loops(Rewriter& r, size_t min_rounds) {
-  // A program without loops stays as it is, to the letter.
+  // A program without loops stays exactly as it is.
   if (min_rounds < 2 || planned(r, Sequence(r), min_rounds).loops().empty()) return;
-  constexpr int kPasses = 8;  // one for loops that read what loops of the pass before made
+  constexpr int kPasses = 8;  // a later pass makes loops that read the results of earlier loops
   for (int pass = 0; pass < kPasses; ++pass) {
     r.flatten();
     if (make_loops(r, min_rounds) == 0) break;

@@ -1,6 +1,6 @@
 // Matches the composites max_pooling and max_pooling_gradient of a batch.
-// Makes "sluice_max_pooling" and "sluice_max_pooling_gradient" (stablehlo/kernel_library.h), where XLA's code
-// for a CPU looks at each window's elements one after the other.
+// Makes "sluice_max_pooling" and "sluice_max_pooling_gradient" (stablehlo/kernel_library.h); XLA's code for a
+// CPU visits each window's elements one after the other.
 #include "sluice/patterns/calls.h"
 #include "sluice/patterns/table.h"
 #include "sluice/stablehlo/composites.h"

@@ -1,8 +1,8 @@
 // Matches the chains of element-wise operations that end in main's results and take the memory of parameters
 // that they read: an optimizer's step (updates.h).
-// Makes one call of "sluice_update" (stablehlo/kernel_library.h) of all chains with the same steps. Each
-// would else be a piece of code of its own, which XLA compiles in some 15 ms on a CPU. Where a product makes
-// the gradient, the update becomes a part of the product instead (update_in_product.cc).
+// Makes one call of "sluice_update" (stablehlo/kernel_library.h) for all chains with the same steps.
+// Otherwise each chain would be a separate piece of code, which XLA compiles in some 15 ms on a CPU. If a
+// product makes the gradient, the update becomes a part of the product instead (update_in_product.cc).
 #include <unordered_map>
 
 #include "sluice/base/quantity.h"

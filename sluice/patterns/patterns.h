@@ -1,4 +1,4 @@
-// Patterns: what is made in a better way than its operations say, for the target at hand.
+// Patterns replace operations by faster ones for the target at hand.
 #pragma once
 
 #include <vector>
@@ -9,17 +9,17 @@
 
 namespace sluice::patterns {
 
-// Rewrites the operations that the builder has, by the table in table.cc. results: what main will return;
-// donations: one entry a parameter, or empty. kernels: those of the target, null where the compiler makes
-// everything. flops: gets what the program computes, as it was built. loop_rounds: so many equal
-// rounds in a row, or more, become a loop; 0: none do. Returns what main is to return, for Builder::finish().
+// Rewrites the builder's operations with the patterns in table.cc. results: main's results; donations: one
+// entry for each parameter, or empty. kernels: the target's kernels, null if the compiler makes everything.
+// flops: receives the operation counts of the program as it was built. loop_rounds: the number of equal
+// rounds in a row from which they become a loop; 0: never. Returns main's new results, for Builder::finish().
 // Threads: the builder's.
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations,
                           const stablehlo::KernelLibrary* kernels, stablehlo::ProgramFlops* flops = nullptr,
                           size_t loop_rounds = 0);
 
-// Fewer rounds run faster, and are compiled quickly enough, one after the other.
+// Fewer rounds run faster one after the other, and compile fast enough.
 constexpr size_t kLoopRounds = 32;
 
 }  // namespace sluice::patterns

@@ -1,7 +1,7 @@
 // Matches dot_general of two matrices, [m, k] and [k, n], or of two batches of them, for which the target has
-// a kernel. Makes "sluice_product" (stablehlo/kernel_library.h). A transposed operand is read as it lies in
-// memory: the transpose is an attribute of the call. In the body of a loop it stays, as it is made once
-// before.
+// a kernel. Makes "sluice_product" (stablehlo/kernel_library.h). A transposed operand is read as it is in
+// memory: the transpose is an attribute of the call. In the body of a loop the transpose stays, because it is
+// made once before the loop.
 #include <utility>
 
 #include "sluice/patterns/product_call.h"
@@ -10,8 +10,8 @@
 namespace sluice::patterns {
 namespace {
 
-// x with its last two dimensions swapped, if a transpose made it from a tensor whose last dimension is its
-// last but one: so without what would tear that dimension apart in memory. Else empty.
+// Returns x with its last two dimensions swapped, if a transpose made it from a tensor whose last dimension
+// is x's last but one: without that transpose the dimension is contiguous in memory. Else empty.
 Value with_rows_together(Rewriter& r, Value x) {
   const Operation* const transpose = r.made_by(x, "stablehlo.transpose");
   if (transpose == nullptr) return {};
@@ -23,8 +23,8 @@ Value with_rows_together(Rewriter& r, Value x) {
   return r.b.transpose(operand, permutation);
 }
 
-// Whether the last dimension of the left operand meets the last but one of the right one, and all before are
-// batches.
+// Returns whether the last dimension of the left operand meets the last but one of the right one, and all
+// earlier ones are batches.
 bool is_product_of_matrices(const Operation& op) {
   const int64_t rank = op.operands[0].rank();
   if (rank < 2 || rank > 3 || op.operands[1].rank() != rank) return false;
@@ -54,7 +54,7 @@ void product(Rewriter& r, const KernelLibrary& kernels) {
     return kernels.has(call) ? Values{call_product(r.b, found)} : Values{};
   };
   r.each([&](const Operation& op) { return pattern(op, false); });
-  // The steps of recurrent layers. What is transposed before the loop is so once, not in each step.
+  // The steps of recurrent layers. A transpose before the loop runs once, not in each step.
   r.each_in_loops([&](const Operation& op) { return pattern(op, true); });
 }
 

@@ -1,4 +1,4 @@
-// A call of "sluice_product" in a program, for the patterns that add to it. Internal to this room.
+// A call of "sluice_product" in a program, for the patterns that extend it. Internal to this room.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,7 @@
 
 namespace sluice::patterns {
 
-// See ProductCall in stablehlo/kernel_library.h. bias and matrix are empty where there is none.
+// See ProductCall in stablehlo/kernel_library.h. A missing bias or matrix is empty.
 struct Product {
   Value a, b, bias, matrix;
   bool transposed_a = false, transposed_b = false;
@@ -18,10 +18,10 @@ struct Product {
 
 // Adds the call.
 Value call_product(Builder& b, const Product& product);
-// The call that made v, if one did.
+// Returns the call that made v, if v is a call's result.
 std::optional<Product> product_of(const stablehlo::Rewriter& r, Value v);
-// The call whose result x is, perhaps in other dims, where nothing else reads it: what takes its place
-// multiplies once more.
+// Returns the call with the result x, perhaps reshaped, if nothing else reads that result: replacing x
+// repeats the product.
 std::optional<Product> product_read_once(const stablehlo::Rewriter& r, Value x);
 
 }  // namespace sluice::patterns

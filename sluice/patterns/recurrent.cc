@@ -10,9 +10,10 @@ namespace {
 
 namespace composites = stablehlo::composites;
 
-// A call's operands: the composite's, with zeros of these dims for an operand that may be missing; empty if
-// not all are f32. The last one says how many sequences have each step: it is not given to the call if all
-// have all, and else as f32, the one type that kernels read, which has all numbers that fit into memory.
+// Returns a call's operands: the composite's, with zeros of these dims for an operand that may be missing;
+// empty if not all are f32. The composite's last operand is the number of sequences at each step. The call
+// gets it only if some sequences lack steps, and as f32, the only type that kernels read; it represents every
+// number that fits into memory.
 Values operands_of(Builder& b, const Operation& op, size_t may_miss = 0, const Dims& dims = {}) {
   Values operands(op.operands.begin(), op.operands.end() - 1);
   if (!all_f32(operands)) return {};
@@ -21,13 +22,13 @@ Values operands_of(Builder& b, const Operation& op, size_t may_miss = 0, const D
   return operands;
 }
 
-// Of what each step made, the last one's.
+// Returns the last step's part of a result of all steps.
 Value last_step(Builder& b, Value x, const Operation& op) {
   const int64_t last = op.number("reverse") != 0 ? 0 : x.dim(0) - 1;
   return b.reshape(b.slice_dim(x, 0, last, last + 1), {x.dim(1), x.dim(2)});
 }
 
-// [steps, batch, parts * hidden], with the steps and the batch of x.
+// Returns the type [steps, batch, parts * hidden], with the steps and the batch of x.
 Type of_steps(Value x, Value weight, int64_t parts) {
   return {DType::kF32, {x.dim(0), x.dim(1), parts * weight.dim(1)}};
 }
@@ -112,7 +113,7 @@ void recurrent(Rewriter& r, const KernelLibrary& kernels) {
         if (op.is_composite(layer.composite)) return layer.call(r, op);
       return {};
     });
-  // The products in the loops that are left to the compiler have kernels of their own.
+  // Kernels run the products in the loops that are left to the compiler.
   for (const Layer& layer : kLayers) r.open(layer.composite);
 }
 

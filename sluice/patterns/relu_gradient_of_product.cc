@@ -1,6 +1,6 @@
-// Matches a relu_gradient of a product that nothing else reads: where the gradient of a linear layer's input
+// Matches a relu_gradient of a product that nothing else reads: the gradient of a linear layer's input that
 // reaches the ReLU in front of the layer.
-// Makes the ReLU's operand or result an operand of the call, which writes 0 where that is 0 or less.
+// Makes the ReLU's operand or result an operand of the call, which writes 0 where that operand is 0 or less.
 #include "sluice/patterns/product_call.h"
 #include "sluice/patterns/table.h"
 #include "sluice/stablehlo/composites.h"

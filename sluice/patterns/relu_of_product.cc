@@ -1,6 +1,6 @@
 // Matches a relu of a product with a bias (bias_of_product) that nothing else reads: a linear layer and the
-// activation behind it.
-// Makes the ReLU an attribute of the call: it is done while a part of the result is in the cache.
+// activation after it.
+// Makes the ReLU an attribute of the call: it is applied while a part of the result is in the cache.
 #include "sluice/patterns/product_call.h"
 #include "sluice/patterns/table.h"
 #include "sluice/stablehlo/composites.h"

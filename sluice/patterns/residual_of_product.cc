@@ -1,8 +1,8 @@
-// Matches the sum of a product's result, which nothing else reads, and a tensor like it: a residual
+// Matches the sum of a product's result, which nothing else reads, and a tensor of the same shape: a residual
 // connection, or the sum of two gradients.
-// Makes that tensor an operand of the call: it is added while a part of the result is in the cache. Not where
-// the compiler makes the tensor as it adds it, from fewer elements or from a multiple: an operand of a call
-// is in memory.
+// Makes that tensor an operand of the call: it is added while a part of the result is in the cache. Leaves
+// the sum alone if the compiler can compute the tensor as it adds it, from fewer elements or from a multiple:
+// a call would need it in memory.
 #include <utility>
 
 #include "sluice/patterns/product_call.h"

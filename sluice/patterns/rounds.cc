@@ -1,6 +1,6 @@
-// Every maximal repeat has a Lyndon word as one of its periods' roots, for one of the two orders of the
-// symbols, so it is enough to look at the longest Lyndon word at each position (Bannai et al., "The 'runs'
-// theorem"). Positions are compared by hashes of what follows them.
+// Every maximal repeat has a Lyndon word as a root of its period, for one of the two orders of the symbols,
+// so it is enough to look at the longest Lyndon word at each position (Bannai et al., "The 'runs' theorem").
+// Positions are compared by hashes of the symbols from there on.
 #include "sluice/patterns/rounds.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ uint64_t times(uint64_t a, uint64_t b) {
   return sum >= kPrime ? sum - kPrime : sum;
 }
 
-// Answers how far the sequence is equal at two positions.
+// Finds how far the sequence is equal at two positions.
 class Comparer {
  public:
   explicit Comparer(std::span<const uint32_t> symbols) : symbols_(symbols) {
@@ -34,11 +34,11 @@ class Comparer {
   size_t size() const { return symbols_.size(); }
   uint32_t at(size_t i) const { return symbols_[i]; }
 
-  // How many symbols from i and from j on are equal; i < j.
+  // Counts the equal symbols from i and from j on; i < j.
   size_t ahead(size_t i, size_t j) const {
     return longest(size() - j, [&](size_t n) { return hash(i, n) == hash(j, n); });
   }
-  // How many symbols in front of i and of j are equal; i < j.
+  // Counts the equal symbols in front of i and of j; i < j.
   size_t behind(size_t i, size_t j) const {
     return longest(i, [&](size_t n) { return hash(i - n, n) == hash(j - n, n); });
   }
@@ -50,7 +50,7 @@ class Comparer {
     return all >= front ? all - front : all + kPrime - front;
   }
 
-  // The largest n up to limit for which it is true; it is true for all smaller ones.
+  // Returns the largest n up to limit for which `holds` is true; it must be true for all smaller ones.
   template <typename Holds>
   static size_t longest(size_t limit, const Holds& holds) {
     size_t good = 0, step = 1;
@@ -67,10 +67,10 @@ class Comparer {
   std::vector<uint64_t> hashes_, powers_;
 };
 
-// Adds the repeats whose root is a Lyndon word of the order, or of the opposite one.
+// Adds the repeats with a root that is a Lyndon word of the order, or of the opposite one.
 void add_repeats(const Comparer& c, bool opposite, size_t min_rounds, std::vector<Repeat>& found) {
   const size_t n = c.size();
-  const auto smaller = [&](size_t i, size_t j) {  // what is at i comes before what is at j; i < j
+  const auto smaller = [&](size_t i, size_t j) {  // the suffix at i comes before the suffix at j; i < j
     const size_t equal = c.ahead(i, j);
     if (j + equal == n) return false;
     return (c.at(i + equal) < c.at(j + equal)) != opposite;

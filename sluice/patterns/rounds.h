@@ -1,4 +1,4 @@
-// Finds what a sequence repeats many times in a row.
+// Finds parts of a sequence that repeat many times in a row.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace sluice::patterns {
 
-// symbols[i] == symbols[i + period] for begin <= i and i + period < end; neither end can be moved outwards,
+// symbols[i] == symbols[i + period] for begin <= i and i + period < end. Neither end can be moved outwards,
 // and no shorter period holds.
 struct Repeat {
   size_t begin = 0, end = 0, period = 0;
@@ -16,8 +16,8 @@ struct Repeat {
   bool operator==(const Repeat&) const = default;
 };
 
-// All repeats of at least so many rounds (2 or more), those of short periods first, then by their beginning.
-// Takes time n log n.
+// Finds all repeats of at least min_rounds rounds (2 or more), sorted by their period, then by their
+// beginning. Takes time n log n.
 std::vector<Repeat> find_repeats(std::span<const uint32_t> symbols, size_t min_rounds);
 
 }  // namespace sluice::patterns

@@ -14,14 +14,15 @@ using stablehlo::Value;
 using stablehlo::Values;
 
 void append_type(std::string& key, Value v) {
-  if (!v) return key.push_back('-');  // a composite's operand that is not there
+  if (!v) return key.push_back('-');  // a missing operand of a composite
   const stablehlo::Type& type = v.type();
   key += static_cast<char>('A' + static_cast<int>(type.dtype));
   for (const int64_t dim : type.dims) key.append(std::to_string(dim)).push_back('x');
   key += ';';
 }
 
-// The attributes without what may move, and without the number by which a profile knows a kernel's call.
+// Returns the attributes without places that may move, and without the number that identifies a kernel's call
+// in a profile.
 std::string fixed_attributes(const Operation& op) {
   const auto text = [](const Dims& dims) {
     std::string text;
@@ -47,7 +48,8 @@ std::string fixed_attributes(const Operation& op) {
   return all;
 }
 
-// Appends what operations of one symbol have in common. local: the values inside of the bodies around it.
+// Appends the properties that operations with one symbol share. local: the values inside the enclosing
+// bodies.
 void append_operation(std::string& key, const Operation& op, bool in_body,
                       std::unordered_map<int32_t, size_t>& local) {
   key.append(op.name).push_back('(');

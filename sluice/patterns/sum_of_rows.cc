@@ -1,6 +1,6 @@
 // Matches a sum over the first dimensions of a tensor that is not small, over 16 rows or more.
-// Makes "sluice_sum_of_rows" (stablehlo/kernel_library.h), which goes along the rows, where XLA's code for a
-// CPU goes down one column after the other. (With few rows that is as good.)
+// Makes "sluice_sum_of_rows" (stablehlo/kernel_library.h), which goes along the rows; XLA's code for a CPU
+// goes down one column after the other. (With few rows that is as good.)
 #include <algorithm>
 
 #include "sluice/patterns/calls.h"

@@ -6,9 +6,9 @@
 namespace sluice::patterns {
 namespace {
 
-// An order where it matters: the gradient of batch normalization looks for ReLUs that are not calls yet, what
-// is part of a product comes after products, and residual sums come after updates, which they are not to take
-// a weight's decay from.
+// The order matters in these cases: the gradient of batch normalization looks for ReLUs that are not calls
+// yet; patterns that extend a product come after products; residual sums come after updates, from which they
+// must not take a weight's decay.
 constexpr Pattern kPatterns[] = {
     {"attention", attention},
     {"convolution", convolution},
@@ -42,8 +42,8 @@ stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
   cross_entropy_gradient(r);
   if (kernels != nullptr)
     for (const Pattern& pattern : kPatterns) pattern.apply(r, *kernels);
-  folds(r);               // after those that look for the operations as they are written
-  loops(r, loop_rounds);  // of what the others have made
+  folds(r);               // after the patterns that match the operations as they are written
+  loops(r, loop_rounds);  // also of the operations that the patterns made
   return r.finish();
 }
 

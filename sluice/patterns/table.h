@@ -1,4 +1,4 @@
-// All patterns. Each has a file of its name, whose first lines say what it matches and what it makes of it.
+// All patterns. Each has a file with its name, whose first lines say what it matches and what it makes.
 // Internal to this room.
 #pragma once
 
@@ -13,11 +13,11 @@ namespace sluice::patterns {
 using stablehlo::KernelLibrary;
 using stablehlo::Rewriter;
 
-// For every target.
+// These patterns serve every target.
 void cross_entropy_gradient(Rewriter& r);
 void folds(Rewriter& r);
 
-// For targets with kernels.
+// These patterns serve targets with kernels.
 void attention(Rewriter& r, const KernelLibrary& kernels);
 void batch_norm_gradient(Rewriter& r, const KernelLibrary& kernels);
 void batch_norm_statistics(Rewriter& r, const KernelLibrary& kernels);
@@ -41,7 +41,7 @@ struct Pattern {
   std::string_view name;
   void (*apply)(Rewriter& r, const KernelLibrary& kernels);
 };
-// Those for targets with kernels, in the order in which they are applied.
+// Returns the patterns for targets with kernels, in the order in which they are applied.
 std::span<const Pattern> kernel_patterns();
 
 }  // namespace sluice::patterns

@@ -1,8 +1,8 @@
 // Matches the update of a weight (updates.h) whose gradient is a product of matrices that nothing else reads.
 // Makes one call of "sluice_product_update" (stablehlo/kernel_library.h): rows of the gradient are made, used
-// while they are in the L2 cache, and never written to memory.
-// What reads the weight before it is overwritten, as the gradient of the layer's input, becomes an operand
-// that the kernel does not look at: it is done before, and XLA copies nothing.
+// while they are in the L2 cache, and never written to memory. Values that are computed from the weight
+// before it is overwritten, such as the gradient of the layer's input, become operands that the kernel
+// ignores: they are thus computed first, and XLA copies nothing.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -16,7 +16,7 @@ namespace {
 using stablehlo::Rewriter;
 using Readers = std::unordered_map<int32_t, std::vector<const Operation*>>;  // by value
 
-// One tensor made of one: a view, mostly.
+// Returns whether the operation makes one tensor of one: mostly a view.
 bool has_one_operand(const Operation& op) { return op.operands.size() == 1 && op.results.size() == 1; }
 
 class Finder {
@@ -28,21 +28,21 @@ class Finder {
     for (const Value v : r.results()) results_.insert(v.id());
   }
 
-  // Whether nothing but views and the update's operations reads a value.
+  // Returns whether nothing but views and the update's operations reads a value.
   bool is_only_for_update(Value v) const {
     return !results_.contains(v.id()) && std::all_of(of(v).begin(), of(v).end(), [&](const Operation* op) {
       return own_.contains(op) || (has_one_operand(*op) && is_only_for_update(op->results[0]));
     });
   }
 
-  // What a value is a view of.
+  // Returns the value that v is a view of.
   Value source(Value v) const {
     for (const Operation* op = r_.maker(v); op != nullptr && has_one_operand(*op); op = r_.maker(v))
       v = op->operands[0];
     return v;
   }
 
-  // The operations that a value follows from.
+  // Returns the operations from which a value is computed.
   std::unordered_set<const Operation*> needed_by(Value v) const {
     std::unordered_set<const Operation*> needed;
     std::vector<Value> open = {v};
@@ -55,9 +55,9 @@ class Finder {
     return needed;
   }
 
-  // Collects results of the readers of v, and of its views, that `needed` does not hold: they must be there
-  // before v's memory is overwritten. Where a single operation goes on with such a result, that operation's
-  // is taken: the two may become one.
+  // Collects results of the readers of v and of its views, except the operations in `needed`: they must be
+  // computed before v's memory is overwritten. If only one operation reads such a result, its result is taken
+  // instead: the compiler may fuse the two.
   void collect_before(const std::unordered_set<const Operation*>& needed, Value v, Values& before) const {
     for (const Operation* reader : of(v)) {
       if (own_.contains(reader) || needed.contains(reader)) continue;

@@ -19,7 +19,7 @@ constexpr size_t kWorthMembers = 8;
 constexpr int64_t kWorthElements = 65'536;
 constexpr size_t kMaxSteps = 64;
 
-// The step that an operation is.
+// Returns the step for an operation.
 std::optional<Op> step_of(const Operation& op) {
   if (op.is("stablehlo.add")) return Op::kAdd;
   if (op.is("stablehlo.subtract")) return Op::kSubtract;
@@ -38,7 +38,7 @@ struct Source {
   int64_t position = 0;  // of the number
 };
 
-// A run-time scalar: one element of a vector of f32, without dimensions.
+// Returns a run-time scalar: one element of a vector of f32, without dimensions.
 std::optional<Source> number_of(const Rewriter& r, Value v) {
   const Operation* const reshape = r.made_by(v, "stablehlo.reshape");
   if (reshape == nullptr || v.rank() != 0) return {};
@@ -58,7 +58,7 @@ Source source_of(const Rewriter& r, Value v) {
   return {of_one ? Source::Kind::kUnit : Source::Kind::kTensor, one};
 }
 
-// Whether it is a step on f32 tensors, with no constants.
+// Returns whether the operation is a step on f32 tensors, with no constants.
 bool is_elementwise(const Rewriter& r, const Operation& op) {
   if (!step_of(op) || op.results[0].dtype() != DType::kF32) return false;
   bool has_tensor = false;
@@ -70,8 +70,8 @@ bool is_elementwise(const Rewriter& r, const Operation& op) {
   return has_tensor;
 }
 
-// Whether both are the same value: one value, or the same views of one (an optimizer reads a gradient several
-// times).
+// Returns whether a and b are one value, or the same views of one value (an optimizer reads a gradient
+// several times).
 bool same_value(const Rewriter& r, Value a, Value b) {
   if (a == b) return true;
   const Operation *const x = r.maker(a), *const y = r.maker(b);
@@ -147,8 +147,8 @@ struct Member : Update {
   }
 };
 
-// Results take their parameters' memory: those parameters become the first tensors, in the results' order.
-// False where a result has none that the steps read.
+// Reorders the tensors: results take their parameters' memory, so those parameters become the first tensors,
+// in the results' order. Returns false if a result has no such parameter that the steps read.
 bool results_first(Member& member, const std::unordered_map<int32_t, Value>& parameter_of) {
   Values ordered;
   for (const Value result : member.results) {
@@ -174,12 +174,12 @@ bool results_first(Member& member, const std::unordered_map<int32_t, Value>& par
   return true;
 }
 
-// Which values a step uses that are tensors of its own kind.
+// Returns whether a step uses v as a tensor of its result's type.
 bool reads_as_tensor(const Rewriter& r, const Operation& op, Value v) {
   return v.type() == op.results[0].type() && source_of(r, v).kind == Source::Kind::kTensor;
 }
 
-// The operations that are element-wise and whose results nothing but such ones use, in order.
+// Returns, in order, the element-wise operations whose results are used only by such operations.
 std::vector<const Operation*> ends_in_themselves(const Rewriter& r) {
   std::set<int32_t> used_elsewhere;
   std::vector<const Operation*> found;
@@ -195,7 +195,7 @@ std::vector<const Operation*> ends_in_themselves(const Rewriter& r) {
   return found;
 }
 
-// Numbers of sets that are joined.
+// Disjoint sets of numbers that can be joined.
 class Sets {
  public:
   explicit Sets(size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
@@ -209,10 +209,10 @@ class Sets {
   std::vector<size_t> parent_;
 };
 
-// Operations that read one another's results are one member.
+// Groups the operations into members: operations that read one another's results belong to one member.
 std::vector<Member> find_members(const Rewriter& r) {
   const std::vector<const Operation*> chosen = ends_in_themselves(r);
-  std::unordered_map<int32_t, size_t> maker;  // by value: the place of the operation in `chosen`
+  std::unordered_map<int32_t, size_t> maker;  // by value: the index of the operation in `chosen`
   Sets connected(chosen.size());
   for (size_t i = 0; i < chosen.size(); ++i) {
     for (const Value v : chosen[i]->operands)
@@ -235,7 +235,7 @@ std::vector<Member> find_members(const Rewriter& r) {
   return members;
 }
 
-// Of a parameter that one member overwrites no other may read.
+// Drops members that share a parameter: no other member may read a parameter that one overwrites.
 void drop_those_that_share(const Rewriter& r, std::vector<Member>& members) {
   std::unordered_map<int32_t, std::vector<size_t>> readers;  // by parameter
   for (size_t m = 0; m < members.size(); ++m)
@@ -267,7 +267,7 @@ std::vector<UpdateGroup> find_updates(const Rewriter& r) {
     member.usable = member.usable && !member.results.empty() && results_first(member, parameter_of);
   drop_those_that_share(r, members);
 
-  // By their steps and the vector of their numbers.
+  // Groups members by their steps and the vector of their numbers.
   std::map<Dims, std::vector<const Member*>> by_code;
   std::vector<Dims> order;
   for (const Member& member : members) {

@@ -1,5 +1,5 @@
-// The element-wise operations at the end of a program that change its parameters in place, as an optimizer's
-// step does: found here for the patterns that make calls of them. Internal to this room.
+// Finds the element-wise operations at the end of a program that change its parameters in place, as an
+// optimizer's step does, for the patterns that make calls of them. Internal to this room.
 #pragma once
 
 #include <vector>
@@ -16,10 +16,10 @@ using stablehlo::UpdateCode;
 struct Update {
   Values tensors;  // first the parameters whose memory the results take, in the results' order
   Values units;    // values of one element
-  Value vector;    // what the numbers are elements of: a run-time scalar is one; empty if there are none
-  Dims numbers;    // their positions in it
-  Values results;  // what main returns
-  std::vector<const Operation*> operations;  // all that are part of it
+  Value vector;    // the vector whose elements are the run-time scalars; empty without scalars
+  Dims numbers;    // the scalars' positions in the vector
+  Values results;  // main's results
+  std::vector<const Operation*> operations;  // all operations of the update
 };
 // Updates with the same steps.
 struct UpdateGroup {
@@ -27,12 +27,13 @@ struct UpdateGroup {
   std::vector<Update> members;
 };
 
-// The groups whose results take their operands' memory. A group is worth a call when it has eight members or
-// 65,536 elements.
+// Finds the groups whose results take their operands' memory. A group is worth a call if it has eight members
+// or 65,536 elements.
 std::vector<UpdateGroup> find_updates(const stablehlo::Rewriter& r);
 
-// Where a product that nothing else reads makes the gradient of an update, and the target has a kernel for
-// both at once: adds that call and returns its results. Else nothing. (update_in_product.cc)
+// Adds a call that combines an update with the product that makes its gradient, if nothing else reads the
+// product and the target has a kernel for both at once. Returns the call's results, else nothing.
+// (update_in_product.cc)
 Values update_in_product(stablehlo::Rewriter& r, const stablehlo::KernelLibrary& kernels,
                          const UpdateCode& code, const Update& update);
 

@@ -12,7 +12,7 @@ namespace sluice::patterns {
 using namespace ops;
 using enum stablehlo::DType;
 
-// Has a kernel for everything that it is asked for, or for nothing.
+// Has a kernel for every call, or for none.
 struct TestLibrary : stablehlo::KernelLibrary {
   explicit TestLibrary(bool all) : has_all(all) {}
   bool has(const stablehlo::ConvolutionCall& call) const override {
@@ -35,13 +35,13 @@ struct TestLibrary : stablehlo::KernelLibrary {
   mutable stablehlo::AttentionCall attention;
 };
 
-// The program of these results, for a target with these kernels.
+// Returns the program of these results, for a target with these kernels.
 inline std::string rewritten(Builder& b, const Values& results, const TestLibrary& library,
                              const std::vector<stablehlo::Donation>& donations = {}) {
   return b.finish(rewrite(b, results, donations, &library), donations);
 }
 
-// The program of a row's results, likewise.
+// Returns the program of a row's results, for a target with these kernels.
 inline std::string text_of(TestCall& call, const TestLibrary& library) {
   Emit e = call.emit();
   Values results;

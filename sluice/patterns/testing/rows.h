@@ -1,4 +1,4 @@
-// For tests: several rows in one program, and what its text says of calls.
+// For tests: several rows in one program, and queries of the calls in its text.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace sluice::patterns {
 // Several rows, one after the other in one program, on tensors of f32.
 class Rows {
  public:
-  // In the order given (that of arguments is the compiler's).
+  // Adds parameters in the given order (the compiler chooses the order of function arguments).
   Values parameters(const std::vector<Dims>& all) {
     Values made;
     for (const Dims& dims : all) made.push_back(parameter(dims));
@@ -104,8 +104,8 @@ class Rows {
                                             {"bias", Arg{}},
                                             {"eps", number(1e-5)}});
   }
-  // The steps of layers whose hidden states are [steps, batch, hidden], and their gradients where the first
-  // result alone was read.
+  // The steps of layers whose hidden states are [steps, batch, hidden], and their gradients if only the first
+  // result was read.
   Values lstm(const Dims& states) { return lstm(parameter({states[0], states[1], 4 * states[2]})); }
   Values lstm(Value gates) {
     const Dims states = {gates.dim(0), gates.dim(1), gates.dim(2) / 4}, state = {states[1], states[2]};
@@ -153,7 +153,7 @@ class Rows {
     made.insert(made.end(), gradients.begin(), gradients.end());
     return made;
   }
-  // With the number of sequences at each step.
+  // The steps of an RNN with the number of sequences at each step.
   Values rnn(const Dims& states) {
     const Value weight = parameter({states[2], states[2]});
     const Value sizes = b.parameter({kS64, {states[0]}});
@@ -177,7 +177,7 @@ class Rows {
     return emit("aten::_softmax",
                 {{"self", tensor(x)}, {"dim", integer(-1)}, {"half_to_float", flag(false)}})[0];
   }
-  // For a gradient of the result, which is a parameter.
+  // The gradient of the softmax for a gradient of its result, which is a parameter.
   Value softmax_gradient(Value grad) {
     return emit("aten::_softmax_backward_data", {{"grad_output", tensor(grad)},
                                                  {"output", tensor(parameter(grad.dims()))},
@@ -185,7 +185,7 @@ class Rows {
                                                  {"input_dtype", Arg{}}})[0];
   }
 
-  // Of scores [N, C] whose logarithms of the softmax are given.
+  // The gradient of cross-entropy for scores [N, C], from the logarithms of their softmax.
   Value cross_entropy_gradient(Value logarithms) {
     const Type number_type{kF32, {}}, labels{kS64, {logarithms.dim(0)}};
     const Value g = emit("aten::nll_loss_backward", {{"grad_output", tensor(b.parameter(number_type))},
@@ -207,7 +207,7 @@ class Rows {
                                                      {"input_dtype", dtype}})[0];
   }
 
-  // The program for a target that has all kernels.
+  // Returns the program for a target that has all kernels.
   std::string finish(const Values& results) { return rewritten(b, results, library_); }
 
   Builder b;
@@ -259,7 +259,7 @@ class Rows {
   TestSlots slots_{b};
 };
 
-// The line of the call of this kernel; "" when there is none.
+// Returns the line with the call of this kernel; "" without such a call.
 inline std::string line_of(const std::string& text, std::string_view target) {
   const size_t found = text.find("call_target_name = \"" + std::string(target) + "\"");
   if (found == std::string::npos) return "";
