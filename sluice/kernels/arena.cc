@@ -8,7 +8,7 @@
 namespace sluice::kernels {
 namespace {
 
-// One block for each depth of nesting; a block only grows.
+// A thread's memory: one block for each depth of nesting; a block only grows.
 struct Room {
   base::Block data;
   size_t bytes = 0;

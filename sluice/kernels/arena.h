@@ -1,4 +1,4 @@
-// Memory for the length of a call, kept by the thread for its next one. Internal to this room.
+// Memory for the duration of a call, kept by the thread for its next call. Internal to this room.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace sluice::kernels {
 
-// A piece of the calling thread's scratch memory, 64-byte aligned, not initialised; pieces are given back in
-// the reverse order. Large ones lie on huge pages where the system has them.
+// A piece of the calling thread's scratch memory, 64-byte aligned, not initialised; pieces are released in
+// the reverse order. Large ones are on huge pages if the system has them.
 class Scratch {
  public:
   explicit Scratch(size_t bytes);
@@ -25,8 +25,8 @@ class Scratch {
   size_t depth_;
 };
 
-// Several arrays of floats, one after the other in one piece of scratch memory: a table of the pointers that
-// are set, each with its array's floats, so that sizes and pointers cannot disagree.
+// Several arrays of floats, one after the other in one piece of scratch memory. It is made from a table of
+// the pointers to set, each with its array's floats, so that sizes and pointers cannot disagree.
 class ScratchArrays {
  public:
   struct Array {

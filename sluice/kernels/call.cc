@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kOperand = "operand", kResult = "result";
 
-// "f32[2,?,3]"
+// Returns the type as text: "f32[2,?,3]".
 std::string text_of(stablehlo::DType dtype, std::span<const int64_t> dims) {
   std::string text = base::str(stablehlo::dtype_name(dtype), "[");
   for (size_t i = 0; i < dims.size(); ++i)
@@ -18,14 +18,14 @@ std::string text_of(stablehlo::DType dtype, std::span<const int64_t> dims) {
 }
 std::string text_of(const Tensor& tensor) { return text_of(stablehlo::DType::kF32, tensor.dims); }
 
-// "an i64 from 0 to 1"
+// Describes the expected value: "an i64 from 0 to 1".
 std::string expected(const Attribute& attribute) {
   if (attribute.type == Attribute::Type::kReal) return "an f64";
   return base::str(attribute.type == Attribute::Type::kList ? "an array<i64> of entries" : "an i64", " from ",
                    attribute.min, " to ", attribute.max);
 }
 
-// What the attribute of that name is, as MLIR says it.
+// Returns the type of the attribute of that name, as MLIR writes it.
 const char* found_type(const pjrt::CustomCall& call, std::string_view name) {
   if (call.number(name)) return "an i64";
   if (call.real(name)) return "an f64";

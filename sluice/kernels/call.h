@@ -1,5 +1,5 @@
-// A call of a kernel as its handler reads it: everything that a program's text says of it is checked here,
-// and refused with what was found and expected, before it reaches memory. Internal to this room.
+// A kernel's call as its handler reads it. Everything in the program's text is checked here before it reaches
+// memory; a faulty call is refused with what was found and expected. Internal to this room.
 #pragma once
 
 #include <initializer_list>
@@ -18,12 +18,12 @@ namespace sluice::kernels {
 struct Attribute {
   enum class Type { kNumber, kReal, kList };  // i64, f64, array<i64>
 
-  // A number, or each entry of a list, lies in [min, max].
+  // Declares a number, or the entries of a list, in [min, max].
   static constexpr Attribute number(std::string_view name, int64_t min, int64_t max) {
     return {name, Type::kNumber, min, max, {}};
   }
   static constexpr Attribute flag(std::string_view name) { return number(name, 0, 1); }
-  // Where the call does not have it, it is 0. All others must be there.
+  // Declares a flag that is 0 if the call lacks it. All other attributes are required.
   static constexpr Attribute optional_flag(std::string_view name) { return {name, Type::kNumber, 0, 1, 0}; }
   static constexpr Attribute real(std::string_view name) { return {name, Type::kReal, 0, 0, {}}; }
   static constexpr Attribute list(std::string_view name, int64_t min, int64_t max) {
@@ -46,9 +46,9 @@ struct Tensor {
   size_t elements() const;
 };
 
-constexpr int64_t kAny = -1;  // a dim that may be any
+constexpr int64_t kAny = -1;  // a dim of any size
 
-// Valid during the call. Each reader fails with kInvalidArgument.
+// The arguments of a call, valid during the call. Each reader fails with kInvalidArgument.
 class Call {
  public:
   Call(std::string_view target, std::span<const Attribute> attributes, const pjrt::CustomCall& call)
@@ -57,22 +57,22 @@ class Call {
   size_t num_operands() const { return call_.num_operands(); }
   size_t num_results() const { return call_.num_results(); }
 
-  // Refuses a call that has none of these numbers of operands and results.
+  // Refuses a call whose numbers of operands and results are not among these.
   struct Arity {
     size_t operands, results;
   };
   base::Status takes(std::initializer_list<Arity> any_of) const;
-  // With more operands too, which are not read.
+  // Refuses a call with fewer operands; further operands are not read.
   base::Status takes_at_least(const Arity& arity) const;
 
-  // An attribute that the target declares with this type.
+  // Reads an attribute that the target declares with this type.
   base::Result<int64_t> number(std::string_view name) const;
   base::Result<bool> flag(std::string_view name) const;
   base::Result<double> real(std::string_view name) const;
   base::Result<stablehlo::Dims> list(std::string_view name, std::optional<size_t> entries = {}) const;
 
-  // Operand or result i, called `name` in errors: of any dims, of these, or with one element at least and a
-  // rank in [min_rank, max_rank].
+  // Reads operand or result i, called `name` in errors. Its dims may be any, or must be `dims`, or must have
+  // at least one element and a rank in [min_rank, max_rank].
   base::Result<Tensor> operand(size_t i, std::string_view name) const;
   base::Result<Tensor> operand(size_t i, std::string_view name, std::span<const int64_t> dims) const;
   base::Result<Tensor> filled_operand(size_t i, std::string_view name, size_t min_rank,
@@ -84,7 +84,7 @@ class Call {
   // Refuses a result that does not take that operand's memory.
   base::Status in_place(size_t result, size_t operand) const;
 
-  // The error of this call.
+  // Returns the error that refuses this call.
   template <typename... Pieces>
   tl::unexpected<Error> refuse(const Pieces&... pieces) const {
     return base::fail(Code::kInvalidArgument, target_, ": ", pieces...,
@@ -94,7 +94,7 @@ class Call {
  private:
   const Attribute& declared(std::string_view name, Attribute::Type type) const;
   tl::unexpected<Error> wrong_type(const Attribute& attribute) const;
-  // `entry`: which one of a list's it is.
+  // `entry` is the index in a list.
   base::Status check_range(const Attribute& attribute, int64_t number,
                            std::optional<size_t> entry = {}) const;
   base::Result<Tensor> tensor(std::string_view kind, size_t i, std::string_view name) const;
@@ -108,7 +108,7 @@ class Call {
   const pjrt::CustomCall& call_;
 };
 
-// The error of a call that only another machine has a kernel for.
+// Returns the error for a call that only another machine has a kernel for.
 inline base::Status no_kernel(std::string_view what) {
   return base::fail(
       Code::kFailedPrecondition, "this CPU has no kernel for a ", what,

@@ -1,4 +1,4 @@
-// Which algorithm does a convolution. Internal to this room.
+// Chooses the algorithm for a convolution. Internal to this room.
 #pragma once
 
 #include "sluice/stablehlo/kernel_library.h"
@@ -15,11 +15,11 @@ enum class Algorithm {
   kDepthwisePlanes,  // depthwise_planes.h
 };
 
-// For any kind but kBackward.
+// Chooses for any kind but kBackward.
 Algorithm choose_algorithm(const stablehlo::ConvolutionCall& c);
 
-// Whether lines of planes are what is best copied to a matrix, where no other algorithm takes a convolution
-// with the channels first: else runs of channels are.
+// Returns whether copying lines of planes to a matrix is faster than copying runs of channels, if no other
+// algorithm supports a convolution with the channels first.
 bool has_long_lines(const stablehlo::ConvolutionCall& c);
 
 }  // namespace sluice::kernels

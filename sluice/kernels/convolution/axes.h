@@ -1,4 +1,4 @@
-// The spatial dimensions of a convolution, as loops over them like to have them. Internal to this room.
+// The spatial dimensions of a convolution, in the form that loops over them need. Internal to this room.
 #pragma once
 
 #include <array>
@@ -14,15 +14,14 @@ struct Axis {
   size_t in = 1, out = 1, kernel = 1;
   int64_t stride = 1, padding = 0, dilation = 1;
 
-  // The place in x of a place in y and one of the window; `in` or more when it is outside.
+  // Returns the place in x of a place in y and one in the window; `in` or more if it is outside.
   size_t place(size_t o, size_t k) const {
     return static_cast<size_t>(static_cast<int64_t>(o) * stride + static_cast<int64_t>(k) * dilation -
                                padding);
   }
 };
 
-// Of the first spatial dimension, the middle one of three, the last one. Where there is but one, it is the
-// last.
+// The first spatial dimension, the middle one of three, and the last one. A single dimension is the last one.
 using Axes = std::array<Axis, 3>;
 
 inline Axes axes_of(const stablehlo::ConvolutionCall& c) {

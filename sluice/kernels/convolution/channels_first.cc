@@ -18,7 +18,7 @@ using Kind = Convolution::Kind;
 
 constexpr size_t kTile = 8;
 
-// Eight rows of eight, each from the next `step` floats away.
+// Transposes eight rows of eight; rows are `step` floats apart.
 SLUICE_FOR_LANES8
 void transpose_tile(const float* from, size_t from_step, float* to, size_t to_step) {
   Lanes8 rows[kTile], pairs[kTile];
@@ -39,7 +39,7 @@ void transpose_tile(const float* from, size_t from_step, float* to, size_t to_st
   }
 }
 
-// to[j][i] = from[i][j] for `rows` rows of `columns`.
+// Computes to[j][i] = from[i][j] for `rows` rows of `columns`.
 void transpose(const float* from, size_t from_step, size_t rows, size_t columns, float* to, size_t to_step) {
   const size_t whole_rows = has_lanes8() ? rows - rows % kTile : 0, whole = columns - columns % kTile;
   for (size_t i = 0; i < whole_rows; i += kTile)
@@ -77,13 +77,13 @@ struct Activation {
   size_t first_of(const Part& part) const { return part.image * channels * pixels + part.pixel; }
   size_t last_of(const Part& part) const { return (part.image * pixels + part.pixel) * channels; }
 
-  // [channels, pixels] to [pixels, channels].
+  // Transposes [channels, pixels] to [pixels, channels].
   void bring_last(const float* from, float* to) const {
     each_part([&](const Part& part) {
       transpose(from + first_of(part), pixels, channels, part.pixels, to + last_of(part), channels);
     });
   }
-  // Back, to what may lie in one order as in the other; then a bias is added, unless it is null.
+  // Transposes back, unless both orders are the same in memory; then adds the bias, unless it is null.
   void bring_first(const float* from, const float* bias, float* to) const {
     if (has_one_order() && bias == nullptr) return;
     each_part([&](const Part& part) {

@@ -1,5 +1,4 @@
-// For algorithms that take the channels last: changes the order of activations before and behind them.
-// Internal to this room.
+// Reorders activations before and after algorithms that need the channels last. Internal to this room.
 #pragma once
 
 #include <memory>
@@ -9,7 +8,7 @@
 
 namespace sluice::kernels {
 
-// `kernel` with activations that lie as their dims say.
+// Wraps `kernel` for activations in the order of their dims.
 std::unique_ptr<ConvolutionKernel> make_channels_first(const stablehlo::ConvolutionCall& c,
                                                        std::unique_ptr<ConvolutionKernel> kernel);
 

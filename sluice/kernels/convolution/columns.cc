@@ -1,7 +1,8 @@
-// What a window sees at one pixel of y is a row of a matrix, "columns": [pixels, taps * channels]. Then
+// The pixels that a window sees at one pixel of y are a row of a matrix, "columns": [pixels, taps *
+// channels]:
 //   y = columns w^T, columns' gradient = (y's gradient) w, w's gradient = (y's gradient)^T columns,
-// with w as [filters, taps * channels]; and x's gradient adds up what the columns' has for each pixel of x.
-// The matrix is made for some lines of y at a time, so that it stays in the cache.
+// with w as [filters, taps * channels]. x's gradient adds up the columns' gradients for each pixel of x. The
+// matrix is made for some lines of y at a time, so that it stays in the cache.
 #include "sluice/kernels/convolution/columns.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 using Convolution = stablehlo::ConvolutionCall;
 using Kind = Convolution::Kind;
 
-// Some lines of y, which are its pixels along all axes but the first: number `image * out + o` is a line.
+// Some lines of y, which are its pixels along all axes but the first; the line's number is `image * out + o`.
 struct Lines {
   size_t first, count;
 };
@@ -116,7 +117,7 @@ class Columns : public ConvolutionKernel {
     return {};
   }
 
-  // Rows of `filters_` floats, from some that are so far apart to others.
+  // Copies rows of `filters_` floats between memory with different steps from row to row.
   void copy_rows(const float* from, size_t from_step, float* to, size_t to_step, size_t rows) const {
     parallel_pieces(rows, std::max(size_t{1}, kFloatsOfPart / filters_), [&](size_t first, size_t count) {
       for (size_t i = first; i < first + count; ++i)
@@ -124,7 +125,7 @@ class Columns : public ConvolutionKernel {
     });
   }
 
-  // [filters, channels, taps] to the products' [filters, taps, channels], or back.
+  // Reorders [filters, channels, taps] to the products' [filters, taps, channels], or back.
   void reorder(const float* from, float* to, bool back) const {
     const size_t outer = back ? taps_ : channels_, inner = back ? channels_ : taps_;
     parallel_pieces(groups_ * filters_, std::max(size_t{1}, kFloatsOfPart / row_),
@@ -151,7 +152,7 @@ class Columns : public ConvolutionKernel {
                     });
   }
 
-  // One row of the matrix: zeros where the window is outside of the image.
+  // Gathers one row of the matrix: zeros where the window is outside of the image.
   void gather_row(const float* image, size_t o0, size_t o1, size_t o2, float* to) const {
     const size_t last = axes_[2].kernel * channels_;
     for (size_t k0 = 0; k0 < axes_[0].kernel; ++k0) {
@@ -182,7 +183,7 @@ class Columns : public ConvolutionKernel {
     }
   }
 
-  // The lines of x that windows on these lines of y see: number `image * in + i`.
+  // Returns the lines of x that windows on these lines of y see, by their numbers `image * in + i`.
   std::vector<size_t> lines_of_x(const Lines& some) const {
     std::vector<size_t> found;
     const size_t in = axes_[0].in, out = axes_[0].out;
@@ -195,7 +196,7 @@ class Columns : public ConvolutionKernel {
     return found;
   }
 
-  // Adds the columns to the pixels of x that they are of; each pixel by one thread, in the matrix's order.
+  // Adds the columns to their pixels of x; one thread adds to each pixel, in the matrix's order.
   void scatter(const Lines& some, const float* columns, float* x) const {
     const std::vector<size_t> there = lines_of_x(some);
     const size_t pixels = axes_[1].in * axes_[2].in;
@@ -228,9 +229,9 @@ class Columns : public ConvolutionKernel {
 
   Kind kind_;
   Axes axes_;
-  size_t images_, groups_, channels_, filters_;  // the latter two of a group
+  size_t images_, groups_, channels_, filters_;  // channels and filters: of a group
   size_t taps_, row_, columns_of_y_, pixels_of_line_, lines_at_once_ = 1;
-  bool packs_y_ = false;  // into a matrix of its own, for the products
+  bool packs_y_ = false;  // copies y into a matrix of its own for the products
   const Gemm *full_ = nullptr, *last_ = nullptr;
   Sources sources_;
 };

@@ -1,4 +1,4 @@
-// Convolutions as products of matrices, for the shapes that no other algorithm takes. Internal to this room.
+// Convolutions as products of matrices, for shapes that no other algorithm supports. Internal to this room.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace sluice::kernels {
 
-// For any kind but kBackward. Null where there is no fast product.
+// Makes a kernel for any kind but kBackward. Null if there is no fast product.
 std::unique_ptr<ConvolutionKernel> make_columns(const stablehlo::ConvolutionCall& c);
 
 }  // namespace sluice::kernels

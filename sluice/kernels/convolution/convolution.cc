@@ -55,7 +55,7 @@ std::unique_ptr<ConvolutionKernel> make_winograd_kernel(const Convolution& c, bo
   return made ? std::make_unique<WinogradKernel>(c.kind, std::move(made)) : nullptr;
 }
 
-// With the channels last.
+// Makes a kernel for activations with the channels last.
 std::unique_ptr<ConvolutionKernel> make_channels_last(const Convolution& c) {
   switch (choose_algorithm(c)) {
     case Algorithm::kPointwise:
@@ -65,7 +65,7 @@ std::unique_ptr<ConvolutionKernel> make_channels_last(const Convolution& c) {
     case Algorithm::kNarrowWinograd:
       return make_winograd_kernel(c, /*narrow=*/true);
     case Algorithm::kWinograd:
-      // Null where the library wants the weights in an order that they are not transformed to.
+      // Null if the library wants the weights in an order that the transform cannot write.
       if (auto kernel = make_winograd_kernel(c, /*narrow=*/false)) return kernel;
       break;
     case Algorithm::kPlanes:
@@ -73,7 +73,7 @@ std::unique_ptr<ConvolutionKernel> make_channels_last(const Convolution& c) {
     case Algorithm::kDirect:
       break;
   }
-  // The library generates code for few shapes that are transposed, dilated or of uneven channels.
+  // The library generates code for few shapes that are transposed, dilated or have uneven channels.
   if (auto kernel = make_direct(c)) return kernel;
   return is_depthwise(c) ? make_depthwise(c) : nullptr;
 }
@@ -95,7 +95,7 @@ std::unique_ptr<ConvolutionKernel> make_kernel(const Convolution& c) {
   return make_channels_first(c, make_columns(last));
 }
 
-// For any kind but kBackward.
+// Returns the kernel for any kind but kBackward.
 const ConvolutionKernel* find_kernel(const Convolution& c) {
   static auto& kernels = *new Prepared<ConvolutionKernel>;
   std::vector<int64_t> key = {static_cast<int64_t>(c.kind), c.groups, c.channels_first, threads_of_a_call()};
@@ -112,7 +112,7 @@ std::vector<Convolution> parts_of(const Convolution& c) {
   return parts;
 }
 
-// What is wrong with the call, if anything is: then nothing may run it.
+// Returns the fault of an invalid call, which must not run.
 std::optional<std::string> fault_of(const Convolution& c) {
   const size_t spatial = c.stride.size();
   const auto text = [](const Dims& dims) { return base::str("[", base::join(dims, ","), "]"); };

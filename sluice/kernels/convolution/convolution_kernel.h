@@ -1,14 +1,14 @@
-// What the algorithms for convolutions share. Internal to this room.
+// The interface of the algorithms for convolutions. Internal to this room.
 #pragma once
 
 #include "sluice/base/result.h"
 
 namespace sluice::kernels {
 
-// Where the operands and results of a call lie: x and y or their gradients, w or its gradient.
+// The memory of a call's operands and results: x and y or their gradients, w or its gradient.
 struct ConvolutionTensors {
   void *x, *w, *y;
-  const float* bias = nullptr;  // what is added to each channel of a result y or x, if these come first
+  const float* bias = nullptr;  // added to each channel of a result y or x with the channels first
 };
 
 // A convolution of one kind and one shape. Threads: any, under UseThreads.

@@ -1,4 +1,4 @@
-// With the channels last each step of the window is a sum over vectors of all channels.
+// With the channels last, each step of the window is a sum over vectors of all channels.
 #include "sluice/kernels/convolution/depthwise.h"
 
 #include <algorithm>
@@ -70,7 +70,7 @@ class Depthwise : public ConvolutionKernel {
       for (size_t j = 0; j < columns; ++j) to[j * rows + i] = from[i * columns + j];
   }
 
-  // body(image, place, where its channels lie, zeros), for all pixels of x or of y.
+  // Calls body(image, place, its channels' memory, zeros) for all pixels of x or of y.
   template <typename Body>
   void each_pixel(float* all, Extent extent, const Body& body) const {
     const size_t of_image = pixels(extent), plane = axes_[1].*extent * axes_[2].*extent;
@@ -112,7 +112,7 @@ class Depthwise : public ConvolutionKernel {
         }
   }
 
-  // The sum of each line by itself, so that small numbers are not lost in a long sum.
+  // Sums each line separately, so that small numbers are not lost in a long sum.
   void make_weights(const float* x, const float* y, float* w) const {
     std::memset(w, 0, taps_ * channels_ * sizeof(float));
     parallel_for(taps_, [&](size_t tap) {

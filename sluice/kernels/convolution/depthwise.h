@@ -1,4 +1,4 @@
-// Convolutions with a window for each channel, where oneDNN generates no code. Internal to this room.
+// Convolutions with a window for each channel, for which oneDNN generates no code. Internal to this room.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 namespace sluice::kernels {
 
 bool is_depthwise(const stablehlo::ConvolutionCall& c);
-// For any kind but kBackward.
+// Makes a kernel for any kind but kBackward.
 std::unique_ptr<ConvolutionKernel> make_depthwise(const stablehlo::ConvolutionCall& c);
 
 }  // namespace sluice::kernels

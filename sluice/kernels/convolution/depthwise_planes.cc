@@ -1,6 +1,6 @@
-// A plane of x is copied into a frame of zeros as wide as the padding, and its lines are taken apart by the
-// stride: phase r of a line has the places r, r + stride, … of the framed one. So what a tap sees on a line
-// of y lies side by side, at the same distance from the line's first place everywhere:
+// A plane of x is copied into a frame of zeros as wide as the padding, and its lines are split by the stride:
+// phase r of a line has the places r, r + stride, … of the framed line. So the places that a tap sees for a
+// line of y are contiguous, and their distance from the line's first place is the same for all lines:
 //   y[o] = Σ_tap w[tap] framed_x[o's place + tap's distance]
 // For x's gradient y is framed, and each phase of x along all axes has the taps that reach it:
 //   x[phase, j] = Σ_tap w[tap] framed_y[j's place + tap's distance]
@@ -27,29 +27,29 @@ using Kind = Convolution::Kind;
 
 // Multiplications of a thread's part.
 constexpr size_t kWorkOfPart = size_t{1} << 17;
-// What is read at once may end so many floats behind a line.
+// The floats after a line that a read may touch.
 constexpr size_t kSlack = kFloatsOf<Lanes16>;
 
-// Taps by the distance of what they see from the first place of a line.
+// Taps, each with the distance of the places it sees from the first place of a line.
 struct Taps {
   std::span<const size_t> distances;
   const float* weights;
 };
 
-// Writes all of a register where there is room, else so many floats.
+// Writes a whole register if there is room, else at most `count` floats.
 template <typename L>
 SLUICE_INLINE void store_some(const L& value, size_t count, float* to, size_t room) {
   if (kFloatsOf<L> <= room) return store(value, to);
   for (size_t j = 0; j < std::min(count, kFloatsOf<L>); ++j) to[j] = value[j];
 }
 
-// 0, 1, 2 …
+// Sets the lanes to 0, 1, 2 …
 template <typename L>
 SLUICE_INLINE void count_up(L& index) {
   for (size_t j = 0; j < kFloatsOf<L>; ++j) index[j] = static_cast<float>(j);
 }
 
-// Every second one of a and b, behind each other.
+// Splits the sequence a, b into its even and its odd elements.
 SLUICE_INLINE void every_second(const Lanes8& a, const Lanes8& b, Lanes8& even, Lanes8& odd) {
   even = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
   odd = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
@@ -68,16 +68,16 @@ SLUICE_INLINE void in_turns(const Lanes16& even, const Lanes16& odd, Lanes16& a,
   b = __builtin_shufflevector(even, odd, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
 }
 
-// A plane whose lines are brought to places in a frame.
+// A plane whose lines are copied to places in a frame.
 struct Framing {
   const float* plane;
   size_t count;                  // floats of a line
-  std::span<const size_t> even;  // [line]: where its first float goes, and every second one behind it
-  std::span<const size_t> odd;   // [line]: where its second float goes
-  size_t readable;               // floats from `plane` on
+  std::span<const size_t> even;  // [line]: where its first float goes, and every second one after that
+  std::span<const size_t> odd;   // [line]: where its second float goes, and every second one after that
+  size_t readable;               // floats that may be read from `plane` on
 };
 
-// Of lines that end within a register, the rest of it is set to 0.
+// Splits lines by even and odd places. If a line ends within a register, the rest of the register is 0.
 template <typename L>
 SLUICE_INLINE void split_lines_by(const Framing& x, float* framed) {
   constexpr size_t kPair = 2 * kFloatsOf<L>;
@@ -111,9 +111,9 @@ struct PlaneLines {
   size_t count, room;
 };
 
-// to[line, i] = bias + Σ_tap weight[tap] from[first[line] + i + distance] for kLines lines, from one on. What
-// is written behind a line is written over by the next one: a line that is shorter than a register is written
-// at once, and a longer one ends with a register that begins before its end.
+// to[line, i] = bias + Σ_tap weight[tap] from[first[line] + i + distance] for kLines lines from `line` on. A
+// line shorter than a register is written in one store, and the next line overwrites the excess. A longer
+// line ends with a register that begins before the line's end.
 template <typename L, size_t kLines>
 SLUICE_INLINE void sum_some_lines(const float* from, std::span<const size_t> first, size_t line,
                                   const Taps& taps, float bias, const PlaneLines& y) {
@@ -152,7 +152,7 @@ SLUICE_BY_LANES(sum_lines,
                  const PlaneLines& y),
                 (from, first, taps, bias, y))
 
-// What the even places of a line see and what its odd ones do: taps [begin, end), from a place on.
+// The taps [begin, end) for the even or the odd places of a line, which see places from `first` on.
 struct Phase {
   size_t first, begin, end;
 };
@@ -188,8 +188,8 @@ SLUICE_BY_LANES(sum_in_turns,
                  const PlaneLines& x),
                 (from, lines, taps, bias, x))
 
-// A plane of y, and where in a framed plane what each of its lines sees begins. What lies behind a line of y
-// is read, and counts for nothing.
+// A plane of y, and for each of its lines where the places it sees begin in a framed plane. The floats after
+// a line of y are read, but do not count.
 struct Seen {
   const float *y, *from;
   std::span<const size_t> first;
@@ -224,7 +224,7 @@ SLUICE_INLINE void add_some_dots(const Seen& seen, const size_t* distances, floa
   }
   for (size_t t = 0; t < kTaps; ++t) store(of_tap[t], sums + t * kSlack);
 }
-// As many taps at once as there are registers for: the nine of 3×3.
+// Takes the nine taps of 3×3 at once, as many as fit into the registers.
 template <typename L>
 SLUICE_INLINE void add_dots_by(const Seen& seen, std::span<const size_t> distances, float* sums) {
   size_t t = 0;
@@ -235,10 +235,9 @@ SLUICE_INLINE void add_dots_by(const Seen& seen, std::span<const size_t> distanc
 SLUICE_BY_LANES(add_dots, (const Seen& seen, std::span<const size_t> distances, float* sums),
                 (seen, distances, sums))
 
-// One axis of x, of y and of what frames them. Place j of phase r is place j * stride + r of x with its
-// padding.
+// One axis of x, of y and of their frames. Place j of phase r is place j * stride + r of x with its padding.
 struct Frame {
-  size_t stride, padding, reach;  // of the window, in places of one phase
+  size_t stride, padding, reach;  // reach: of the window, in places of one phase
   size_t of_phase;                // places of a phase
 
   explicit Frame(const Axis& axis)
@@ -300,25 +299,25 @@ class DepthwisePlanes : public ConvolutionKernel {
   size_t plane(size_t Axis::*extent) const { return axes_[0].*extent * axes_[1].*extent * axes_[2].*extent; }
   size_t planes_of_part() const { return std::max(size_t{1}, kWorkOfPart / (taps_ * plane(&Axis::out))); }
 
-  // Framed x: [padded places, padded places, phases, places of a phase].
+  // The sizes of framed x: [padded places, padded places, phases, places of a phase].
   size_t phase_floats() const { return frames_[2].of_phase + kSlack; }
   size_t line_of_x() const { return frames_[2].stride * phase_floats(); }
   size_t lines_of_x(size_t d) const { return frames_[d].stride * frames_[d].of_phase; }
-  // Framed y: [reach and places, reach and places, reach and places].
+  // The sizes of framed y: [reach and places, reach and places, reach and places].
   size_t lines_of_y(size_t d) const { return frames_[d].reach + frames_[d].of_phase; }
   size_t frame_floats() const {
     return kind_ == Kind::kData ? lines_of_y(0) * lines_of_y(1) * line_of_y_
                                 : lines_of_x(0) * lines_of_x(1) * line_of_x();
   }
 
-  // body(tap, its three places in the window)
+  // Calls body(tap, its three places in the window).
   template <typename Body>
   void each_tap(const Body& body) const {
     for (size_t tap = 0; tap < taps_; ++tap)
       body(tap, std::array{tap / axes_[2].kernel / axes_[1].kernel, tap / axes_[2].kernel % axes_[1].kernel,
                            tap % axes_[2].kernel});
   }
-  // How far a tap is from the window's first place along an axis.
+  // Returns how far a tap is from the window's first place along an axis.
   size_t offset(size_t d, size_t k) const { return k * static_cast<size_t>(axes_[d].dilation); }
 
   void list_taps() {
@@ -333,7 +332,7 @@ class DepthwisePlanes : public ConvolutionKernel {
   size_t number_of_phase(size_t r0, size_t r1, size_t r2) const {
     return (r0 * frames_[1].stride + r1) * frames_[2].stride + r2;
   }
-  // Phase after phase.
+  // Lists the taps, phase after phase.
   void list_taps_of_phases() {
     const size_t phases = frames_[0].stride * frames_[1].stride * frames_[2].stride;
     for (size_t phase = 0; phase < phases; ++phase) {
@@ -381,7 +380,7 @@ class DepthwisePlanes : public ConvolutionKernel {
       }
   }
 
-  // number: of the plane.
+  // Copies plane `number` of x into the frame.
   void frame_x(const float* x, size_t number, float* framed) const {
     const size_t in = axes_[2].in;
     if (frames_[2].stride == 2)
@@ -413,7 +412,7 @@ class DepthwisePlanes : public ConvolutionKernel {
     }
   }
 
-  // Of some channels.
+  // Makes the weights' gradient of some channels.
   void make_weights(const float* x, const float* y, size_t first, size_t count, float* w) const {
     const size_t of_y = plane(&Axis::out);
     float *framed, *last_y, *sums;
@@ -427,13 +426,13 @@ class DepthwisePlanes : public ConvolutionKernel {
         const size_t here = image * channels_ + channel;
         frame_x(x + here * plane(&Axis::in), here, framed);
         const float* plane_y = y + here * of_y;
-        // Behind the last one nothing may be read.
+        // Reads must not go beyond the end of the last plane.
         if (here + 1 == images_ * channels_) {
           std::memcpy(last_y, plane_y, of_y * sizeof(float));
           plane_y = last_y;
         }
         add_dots({plane_y, framed, first_seen_, axes_[2].out}, distances_, sums);
-        // Before small numbers are lost in a long sum.
+        // Moves the sums to double before small numbers are lost in a long sum.
         if ((image + 1) % images_of_sum() != 0 && image + 1 < images_) continue;
         for (size_t tap = 0; tap < taps_; ++tap)
           for (size_t j = 0; j < kSlack; ++j) total[tap] += double{sums[tap * kSlack + j]};
@@ -451,21 +450,20 @@ class DepthwisePlanes : public ConvolutionKernel {
   Axes axes_;
   std::array<Frame, 3> frames_;
   size_t images_, channels_, taps_, line_of_y_;
-  // Of the taps, of x's gradient phase after phase: their indices, how far what they see is from the place
-  // where a line's windows begin, and the first one of each phase.
+  // The taps: their indices, and the distances of the places they see from the place where a line's windows
+  // begin. For x's gradient they are sorted by phase, and first_tap_ has the first tap of each phase.
   std::vector<size_t> order_, distances_, first_tap_;
-  // Of each line of the result: where in the framed plane its windows begin.
+  // For each line of the result: where its windows begin in the framed plane.
   std::vector<size_t> first_seen_;
   std::vector<Phases> phases_;                 // of each line of x
-  std::array<std::vector<size_t>, 2> framed_;  // of each line of x: where its first two places go
+  std::array<std::vector<size_t>, 2> framed_;  // for each line of x: where its first two places go
 };
 
 }  // namespace
 
 bool is_depthwise_by_planes(const Convolution& c) {
-  // With shorter lines most of a register is empty; then oneDNN is better, with a change of the channels'
-  // order, as long as windows are small (measured, 3×3 and 5×5). For larger strides lines would be taken
-  // apart number by number.
+  // With shorter lines most of a register is empty; then oneDNN with reordered channels is faster if windows
+  // are small (measured, 3×3 and 5×5). For larger strides, lines would be split number by number.
   constexpr int64_t kMaxStride = 2;
   constexpr size_t kSmallWindow = 12;
   const int64_t min_line = spatial_size(c.w) < kSmallWindow ? 10 : 4;

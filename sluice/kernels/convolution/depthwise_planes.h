@@ -1,4 +1,4 @@
-// Convolutions with a window for each channel, of activations that lie as their dims say. Internal to this
+// Convolutions with a window for each channel, of activations in the order of their dims. Internal to this
 // room.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace sluice::kernels {
 
-// Whether there is one: with channels_first, any kind but kBackward.
+// Returns whether there is a kernel: with channels_first, for any kind but kBackward.
 bool is_depthwise_by_planes(const stablehlo::ConvolutionCall& c);
 std::unique_ptr<ConvolutionKernel> make_depthwise_planes(const stablehlo::ConvolutionCall& c);
 

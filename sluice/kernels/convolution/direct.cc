@@ -26,7 +26,7 @@ dnnl_memory_desc_t channels_last(const Dims& dims) {
   return dense(dims, order);
 }
 
-// [O, I, k…] as the library wants it: with the groups as a dimension of their own, where there are any.
+// Returns [O, I, k…] in the library's form: if there are groups, they are a dimension of their own.
 Dims grouped_weight(const Convolution& c) {
   Dims dims = c.w;
   if (c.groups > 1) {
@@ -36,8 +36,8 @@ Dims grouped_weight(const Convolution& c) {
   return dims;
 }
 
-// Multiplications of a part of an image, and pixels of y of one that makes a sum for the weights: with fewer
-// another thread costs more than it gains.
+// The least work for a part: multiplications of a part of an image, and pixels of y of a part that makes a
+// sum for the weights. With less work another thread costs more than it gains.
 constexpr int64_t kMinWorkOfLines = int64_t{1} << 20;
 constexpr int64_t kMinPixelsOfSum = 256;
 
@@ -45,16 +45,16 @@ int64_t elements(const Dims& dims) {
   return std::accumulate(dims.begin(), dims.end(), int64_t{1}, std::multiplies<>());
 }
 
-// Some lines of x and y, along the first spatial axis, and how far a window reaches beyond those of x.
+// Some lines of x and y, along the first spatial axis, and how far a window reaches beyond the lines of x.
 struct Lines {
   int64_t x, x_end, y, y_end, front, back;
 };
 
-// A primitive for some images at a time, or for some lines of one where there are fewer images than threads;
-// and the change of the weight's layout before or after it.
+// Primitives for some images at a time, or for some lines of an image if there are fewer images than threads,
+// with the change of the weight's layout before or after.
 class DirectConvolution : public ConvolutionKernel {
  public:
-  // Null where the library has no fast primitive.
+  // Null if the library has no fast primitive.
   static std::unique_ptr<ConvolutionKernel> make(const Convolution& c) {
     auto kernel = std::make_unique<DirectConvolution>();
     kernel->kind_ = c.kind;
@@ -81,7 +81,7 @@ class DirectConvolution : public ConvolutionKernel {
     std::unique_ptr<Primitive> primitive;
   };
   struct Part {
-    size_t shape, x_floats, y_floats;  // the latter before it
+    size_t shape, x_floats, y_floats;  // floats of x and y before the part
   };
 
   bool makes_weight() const { return kind_ == Kind::kWeights; }
@@ -132,7 +132,8 @@ class DirectConvolution : public ConvolutionKernel {
     return true;
   }
 
-  // Of [begin, end), lines of x for its gradient, else of y.
+  // Returns the lines [begin, end) of x for its gradient, else of y, with the lines of the other that they
+  // need.
   Lines lines_of(const Convolution& c, int64_t begin, int64_t end) const {
     const int64_t stride = c.stride[0], padding = c.padding[0], reach = c.dilation[0] * (c.w[2] - 1) + 1;
     Lines some{};
@@ -153,7 +154,8 @@ class DirectConvolution : public ConvolutionKernel {
     return some;
   }
 
-  // Whether there is a fast primitive that likes the weights as the others do.
+  // Adds a part; false without a fast primitive that wants the weights in the same layout as the other
+  // parts'.
   bool add_part(const Convolution& c, const Dims& back, int64_t x_floats, int64_t y_floats) {
     size_t i = 0;
     while (i < shapes_.size() && !(shapes_[i].x == c.x && shapes_[i].y == c.y &&
@@ -181,7 +183,7 @@ class DirectConvolution : public ConvolutionKernel {
     const size_t parts = parts_.size();
     const size_t bytes = layout_bytes(weight_layout());
     const Scratch scratch((reorder_ ? parts : parts - 1) * bytes);
-    // The first sum is the result, or what is brought into its layout.
+    // The first sum is the result itself, or is reordered into the result's layout.
     const std::vector<float*> sums = sum_buffers(
         parts, bytes / sizeof(float), reorder_ ? nullptr : static_cast<float*>(at.w), scratch.floats());
     SLUICE_OK(parallel_for_status(parts, [&](size_t i) { return run_part(i, at, sums[i]); }));
@@ -206,7 +208,7 @@ class DirectConvolution : public ConvolutionKernel {
     const dnnl_memory_desc_t any = any_layout(grouped_weight(c));
     const int64_t* stride = c.stride.data();
     const int64_t* padding = c.padding.data();
-    Dims holes = c.dilation;  // which it counts from 0
+    Dims holes = c.dilation;  // the library counts dilation from 0
     for (int64_t& d : holes) --d;
     dnnl_convolution_desc_t forward;
     if (library.dilated_convolution_forward_desc_init(&forward, dnnl_forward_training,

@@ -8,7 +8,7 @@
 
 namespace sluice::kernels {
 
-// Any kind but kBackward. Null where the library has no fast primitive.
+// Makes a kernel for any kind but kBackward. Null if the library has no fast primitive.
 std::unique_ptr<ConvolutionKernel> make_direct(const stablehlo::ConvolutionCall& c);
 
 }  // namespace sluice::kernels

@@ -17,10 +17,10 @@ namespace {
 using Convolution = stablehlo::ConvolutionCall;
 using Kind = Convolution::Kind;
 
-// Numbers of the matrix that a thread works on before it looks for the next ones.
+// The numbers of the matrix that a thread fills before it takes the next ones.
 constexpr size_t kNumbersOfPart = 32 << 10;
 
-// The number of the window's tap that connects two pixels, or as many as there are taps.
+// Returns the number of the window's tap that connects two pixels, or the number of taps if none does.
 size_t tap_between(const Convolution& c, size_t x_pixel, size_t y_pixel) {
   auto x = static_cast<int64_t>(x_pixel), y = static_cast<int64_t>(y_pixel);
   int64_t tap = 0, step = 1;
@@ -67,12 +67,12 @@ class FewPixels : public ConvolutionKernel {
   }
 
  private:
-  // Of a block's row for the first filter.
+  // Returns the offset of a block's row for the first filter.
   size_t offset(size_t block) const {
     return (block / x_pixels_ * filters_ * x_pixels_ + block % x_pixels_) * channels_;
   }
 
-  // body(filter), for all of them, on the threads of a call.
+  // Calls body(filter) for all filters, on the threads of a call.
   template <typename Body>
   void for_filters(const Body& body) const {
     const size_t part = std::max(size_t{1}, kNumbersOfPart / (x_pixels_ * y_pixels_ * channels_));
@@ -117,7 +117,8 @@ class FewPixels : public ConvolutionKernel {
   Kind kind_;
   size_t channels_, filters_, x_pixels_, y_pixels_, taps_;
   const Gemm* gemm_;
-  // Block y's pixel * x_pixels_ + x's pixel: for each tap those that it connects, and those that none does.
+  // Blocks are numbered y's pixel * x_pixels_ + x's pixel: the blocks that each tap connects, and the
+  // blocks of zeros.
   std::vector<std::vector<size_t>> blocks_of_;
   std::vector<size_t> zeros_;
 };

@@ -1,9 +1,9 @@
 // Convolutions of images so small that nearly every window sees nearly all of its image. Internal to this
 // room.
 //
-// One GEMM. A row of x holds all pixels of an image, as they lie in memory, and so does one of y; the matrix
-// between them, [y's pixels, filters, x's pixels, channels], has a block for each pair of pixels: the tap of
-// the window that connects them, or zeros.
+// One GEMM. A row of x holds all pixels of an image, as they are in memory, and so does a row of y. The
+// matrix between them, [y's pixels, filters, x's pixels, channels], has a block for each pair of pixels: the
+// tap of the window that connects them, or zeros.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +14,14 @@
 
 namespace sluice::kernels {
 
-// The product of the spatial dims.
+// Returns the product of the spatial dims.
 size_t spatial_size(const stablehlo::Dims& dims);
-// Pairs of a pixel of x and one of y that no tap connects.
+// Counts the pairs of a pixel of x and one of y that no tap connects.
 size_t unconnected_pixels(const stablehlo::ConvolutionCall& c);
-// The GEMM in the order of its operands and result: (x, matrix) → y, (y, matrix) → x, (y, x) → matrix.
+// Returns the GEMM in the order of its operands and result: (x, matrix) → y, (y, matrix) → x, (y, x) →
+// matrix.
 stablehlo::ProductCall few_pixels_gemm(const stablehlo::ConvolutionCall& c);
-// Where there is a kernel for few_pixels_gemm, without groups. Any kind but kBackward.
+// Makes a kernel without groups for any kind but kBackward; few_pixels_gemm must have a kernel.
 std::unique_ptr<ConvolutionKernel> make_few_pixels(const stablehlo::ConvolutionCall& c);
 
 }  // namespace sluice::kernels

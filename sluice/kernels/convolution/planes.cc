@@ -1,9 +1,9 @@
-// What a tap of a channel sees at all pixels of y is a row of a matrix, "columns": [channels * taps, pixels].
-// Then, with w as it lies, [filters, channels * taps], and y [filters, pixels],
+// The pixels that a tap of a channel sees, for all pixels of y, are a row of a matrix, "columns": [channels *
+// taps, pixels]. With w as it is in memory, [filters, channels * taps], and y [filters, pixels],
 //   y = w columns, columns' gradient = w^T (y's gradient), w's gradient = (y's gradient) columns^T,
-// and a line of x's gradient adds up what the columns' has for it. The matrix is made for some images or for
-// some lines of one at a time, so that it stays in the cache. Each line of x is written once for each of them
-// that sees it: where x is large and y small, as in a transposed convolution, mostly once.
+// and a line of x's gradient adds up the columns' gradients for it. The matrix is made for some images, or
+// for some lines of an image, at a time, so that it stays in the cache. Each line of x is written once for
+// each of these parts that sees it: if x is large and y small, as in a transposed convolution, mostly once.
 #include "sluice/kernels/convolution/planes.h"
 
 #include <algorithm>
@@ -25,17 +25,16 @@ namespace {
 using Convolution = stablehlo::ConvolutionCall;
 using Kind = Convolution::Kind;
 
-// The lines of y, along all axes but the first, that are done at once: of several whole images, or some lines
-// of one.
+// The lines of y, along all axes but the first, that are computed at once: all lines of several images, or
+// some lines of one.
 struct Lines {
   size_t image, images, line, lines;
 };
 
-// Images of so many pixels are done one at a time: their y is a matrix as it lies.
+// Images with at least this number of pixels are done one at a time: their y is already a matrix in memory.
 constexpr size_t kMinPixels = 64;
 
-// A piece that is made for the threads' sake has so many rows at least: products of fewer waste the
-// processor.
+// The least rows of a piece that is made to occupy the threads: products of fewer rows waste the processor.
 constexpr size_t kRowsOfPiece = 32;
 
 class Planes : public ConvolutionKernel {
@@ -77,7 +76,7 @@ class Planes : public ConvolutionKernel {
     auto *x = static_cast<float*>(at.x), *w = static_cast<float*>(at.w), *y = static_cast<float*>(at.y);
     const size_t pieces = groups_ * pieces_, of_piece = padded_filters_ * padded_rows_;
     const bool packs = pieces_ > 1 || of_piece != filters_ * rows_;
-    // A weight's gradient is a sum over all images: each set makes one of its own.
+    // A weight's gradient is a sum over all images: each set makes its own sum.
     const bool sums_up = kind_ == Kind::kWeights;
     const size_t images = (all_sets_ + sets_ - 1) / sets_ * images_at_once_;
     const size_t scratch = (sums_up ? sets_ : 1) * pieces * of_piece;
@@ -114,8 +113,8 @@ class Planes : public ConvolutionKernel {
     return seen;
   }
 
-  // Into how many sets of images a weight's gradient is divided: with the pieces, enough of them for all
-  // threads, but not so many that their sums are as large as the activations and the matrix.
+  // Returns the number of sets of images for a weight's gradient: with the pieces, enough for all threads,
+  // but so few that their sums stay smaller than the activations and the matrix.
   size_t sets_of_sum() const {
     const size_t pieces = groups_ * pieces_, wanted = parts_of_threads();
     const size_t of_image = pieces * channels_ * plane_of_x() + groups_ * filters_ * plane_of_y() +
@@ -124,13 +123,13 @@ class Planes : public ConvolutionKernel {
     return std::max(size_t{1}, std::min(max_sets, (wanted + pieces - 1) / pieces));
   }
 
-  // Of so many parts none waits long for another.
+  // Returns a number of parts with which no thread waits long for another.
   static size_t parts_of_threads() { return static_cast<size_t>(2 * threads_of_a_call()); }
 
-  // Into how many equal pieces a group's channels are divided, as if each were a group that has the same y:
-  // where the matrix of a line would not stay in the cache. (The forward pass would have to add them up.) A
-  // weight's gradient also where there are too few images and groups for all threads, which else meet several
-  // times for each image (measured: 1.4 to 2.7 times as long).
+  // Returns the number of equal pieces of a group's channels, each treated as a group with the same y, if the
+  // matrix of a line would not stay in the cache. (The forward pass would have to add the pieces up.) A
+  // weight's gradient is also divided if there are too few images and groups for all threads, which otherwise
+  // meet several times for each image (measured: 1.4 to 2.7 times as long).
   static size_t pieces_of(const Convolution& c) {
     const auto channels = static_cast<size_t>(c.w[1]), others = static_cast<size_t>(c.x[0] * c.groups);
     const size_t taps = spatial_size(c.w), of_image = taps * spatial_size(c.y),
@@ -148,8 +147,8 @@ class Planes : public ConvolutionKernel {
     return others * pieces >= parts_of_threads() && channels / pieces * taps >= kRowsOfPiece ? pieces : 1;
   }
 
-  // Whether each image of x, or its gradient, is the matrix itself: one tap that sees every pixel, of which
-  // there are enough.
+  // Returns whether each image of x, or its gradient, is the matrix itself: one tap sees every pixel, and
+  // there are enough pixels.
   bool is_matrix(const Convolution& c) const {
     return taps_ == 1 && std::ranges::all_of(c.stride, [](int64_t s) { return s == 1; }) &&
            plane_of_x() == plane_of_y() && padded_rows_ == rows_ && plane_of_y() >= kMinPixels;
@@ -168,8 +167,8 @@ class Planes : public ConvolutionKernel {
     return {.m = filters, .k = pixels, .n = rows, .transposed_b = true};
   }
 
-  // [groups, filters, pieces, rows] to the products' [groups, pieces, filters, rows] with their zeros, or
-  // back.
+  // Reorders [groups, filters, pieces, rows] to the products' [groups, pieces, filters, rows] with their
+  // zeros, or back.
   void pack(const float* from, float* to, bool back) const {
     if (!back) fill_zeros(to, groups_ * pieces_ * padded_filters_ * padded_rows_);
     for (size_t i = 0; i < groups_ * filters_ * pieces_; ++i) {
@@ -179,7 +178,7 @@ class Planes : public ConvolutionKernel {
     }
   }
 
-  // A piece's part of the bias, if there is one.
+  // Returns a piece's part of the bias, if there is a bias.
   const float* bias_of(const ConvolutionTensors& at, size_t piece) const {
     if (at.bias == nullptr) return nullptr;
     return at.bias + (kind_ == Kind::kData ? piece * channels_ : piece / pieces_ * filters_);
@@ -202,7 +201,7 @@ class Planes : public ConvolutionKernel {
     return {};
   }
 
-  // x and y: a piece's part of the first image.
+  // Computes some lines; x and y are a piece's part of the first image.
   base::Status run_lines(const Lines& some, float* x, float* w, float* y, const float* bias, float* columns,
                          float* packed, float* sum) const {
     const bool is_full = some.images == images_at_once_ && some.lines == lines_at_once_;
@@ -214,7 +213,7 @@ class Planes : public ConvolutionKernel {
       columns = x + plane_at(some.image, 0);
     else if (kind_ != Kind::kData)
       gather(some, x, columns);
-    // A row of the product is of one channel.
+    // Each row of the product belongs to one channel.
     Epilogue add_bias;
     if (bias != nullptr)
       add_bias = [bias](const Piece& piece) {
@@ -238,7 +237,7 @@ class Planes : public ConvolutionKernel {
     return {};
   }
 
-  // body(filter, where its lines of an image lie in a matrix of their own, where in y)
+  // Calls body(filter, its lines of an image in a matrix of their own, its lines in y).
   template <typename Body>
   void each_filter(const Lines& some, const Body& body) const {
     const size_t step = pixels_of(some), part = some.lines * line_;
@@ -266,7 +265,7 @@ class Planes : public ConvolutionKernel {
     });
   }
 
-  // By taps that see the same lines of x, which stay in the cache meanwhile.
+  // Fills the matrix for taps that see the same lines of x together, so that these lines stay in the cache.
   void gather(const Lines& some, const float* x, float* columns) const {
     const size_t step = pixels_of(some), part = some.lines * line_, at_once = axes_[2].kernel;
     if (padded_rows_ != rows_) fill_zeros(columns + rows_ * step, (padded_rows_ - rows_) * step);
@@ -287,8 +286,8 @@ class Planes : public ConvolutionKernel {
     return (image * groups_ * pieces_ * channels_ + channel) * plane_of_x();
   }
 
-  // What the taps of a line of the window see on these lines, to rows that are `row` floats apart; zeros
-  // where it is outside of the image.
+  // Copies the pixels that the taps of a line of the window see on these lines, to rows that are `row` floats
+  // apart; zeros where the window is outside of the image.
   void gather_rows(const Lines& some, const float* plane, size_t taps, float* to, size_t row) const {
     const size_t k0 = taps / axes_[1].kernel, k1 = taps % axes_[1].kernel;
     const Axis& last = axes_[2];
@@ -314,7 +313,8 @@ class Planes : public ConvolutionKernel {
     fill_zeros(to + end, last.out - end);
   }
 
-  // A line of x along all axes but the first: whether these lines of y are the first to see it, or none is.
+  // A line of x along all axes but the first. is_new: these lines of y are the first to see it, or none sees
+  // it.
   struct LineOfX {
     size_t i0;
     bool is_new;
@@ -331,8 +331,8 @@ class Planes : public ConvolutionKernel {
     return found;
   }
 
-  // Adds the columns to the lines of x that they are of; each line by one thread, in the matrix's order.
-  // They begin with the channel's bias or, without one, with 0.
+  // Adds the columns to their lines of x; one thread adds to each line, in the matrix's order. Lines begin
+  // with the channel's bias or, without one, with 0.
   void scatter(const Lines& some, const float* columns, const float* bias, float* x) const {
     const std::vector<LineOfX> lines = lines_of_x(some);
     const size_t line = axes_[1].in * axes_[2].in;
@@ -350,7 +350,7 @@ class Planes : public ConvolutionKernel {
         });
   }
 
-  // columns: the image's part of the channel's first row, of which the next one is `step` floats away.
+  // columns: the image's part of the channel's first row; the next row is `step` floats away.
   void scatter_line(const Lines& some, size_t i0, const float* columns, size_t step, float* to) const {
     const Axis& last = axes_[2];
     for (size_t i1 = 0; i1 < axes_[1].in; ++i1, to += last.in) {
@@ -381,9 +381,10 @@ class Planes : public ConvolutionKernel {
   size_t taps_, rows_, line_;
   size_t padded_rows_, padded_filters_;
   size_t images_at_once_ = 1, lines_at_once_ = 1;
-  size_t all_sets_ = 1, sets_ = 1;  // of images: those that are done at once, and those that are summed up
+  size_t all_sets_ = 1,
+         sets_ = 1;  // of images: the sets done at once, and the larger sets that have a sum each
   bool x_is_matrix_ = false;
-  bool one_thread_each_ = false;  // for each set and piece, of which there are enough
+  bool one_thread_each_ = false;  // one thread for each set and piece, if there are enough of them
   const Gemm *full_ = nullptr, *last_ = nullptr;
   std::array<std::vector<Seen>, 3> seen_;  // [axis][tap]
   Sources sources_;

@@ -1,4 +1,4 @@
-// Convolutions of activations that lie as their dims say, a plane for each channel, as products of matrices.
+// Convolutions of activations in the order of their dims, a plane for each channel, as products of matrices.
 // Internal to this room.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace sluice::kernels {
 
-// For any kind but kBackward, with channels_first. Null where there is no fast product.
+// Makes a kernel for any kind but kBackward, with channels_first. Null if there is no fast product.
 std::unique_ptr<ConvolutionKernel> make_planes(const stablehlo::ConvolutionCall& c);
 
 }  // namespace sluice::kernels

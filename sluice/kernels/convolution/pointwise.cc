@@ -17,8 +17,8 @@ namespace {
 using Convolution = stablehlo::ConvolutionCall;
 using Kind = Convolution::Kind;
 
-// A row of a matrix is what the channels hold at one pixel. With a stride, the rows of x that the windows
-// touch are gathered first, or scattered afterwards.
+// A row of a matrix is one pixel with all its channels. With a stride, the rows of x that the windows touch
+// are gathered first, or scattered afterwards.
 class Pointwise : public ConvolutionKernel {
  public:
   explicit Pointwise(const Convolution& c)
@@ -46,7 +46,7 @@ class Pointwise : public ConvolutionKernel {
   }
 
  private:
-  // The rows of x that the windows touch, in their order; none where that is all of them.
+  // Lists the rows of x that the windows touch, in their order; none if the windows touch all rows.
   void list_rows(const Convolution& c) {
     for (size_t d = 0; d < c.x.size(); ++d) x_rows_ *= d == 1 ? 1 : static_cast<size_t>(c.x[d]);
     if (std::ranges::all_of(c.stride, [](int64_t step) { return step == 1; })) return;
@@ -65,7 +65,7 @@ class Pointwise : public ConvolutionKernel {
 
   size_t row_bytes() const { return channels_ * sizeof(float); }
 
-  // to_and_from(i): where row i goes, and where it is.
+  // Copies rows: to_and_from(i) returns the destination of row i, and its source.
   template <typename Row>
   void copy_rows(const Row& to_and_from) const {
     parallel_for((rows_.size() + kRowsOfPart - 1) / kRowsOfPart, [&](size_t part) {

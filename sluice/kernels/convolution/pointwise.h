@@ -1,4 +1,4 @@
-// Convolutions whose window is one element: a GEMM. Internal to this room.
+// Convolutions with a window of one element: a GEMM. Internal to this room.
 #pragma once
 
 #include <memory>
@@ -8,9 +8,9 @@
 
 namespace sluice::kernels {
 
-// The GEMM in the order of its operands and result: (x, w) → y, (y, w) → x, (y, x) → w.
+// Returns the GEMM in the order of its operands and result: (x, w) → y, (y, w) → x, (y, x) → w.
 stablehlo::ProductCall pointwise_gemm(const stablehlo::ConvolutionCall& c);
-// Where there is a kernel for pointwise_gemm. Any kind but kBackward.
+// Makes a kernel for any kind but kBackward; pointwise_gemm must have a kernel.
 std::unique_ptr<ConvolutionKernel> make_pointwise(const stablehlo::ConvolutionCall& c);
 
 }  // namespace sluice::kernels

@@ -17,27 +17,27 @@ namespace sluice::kernels {
 namespace {
 
 constexpr std::array<int, 3> kStraight = {0, 1, 2}, kSwapped = {0, 2, 1};
-// Floats of a block's inputs and products together: a core's L2 cache for the convolution, the L3 cache for
-// the gradient, whose blocks all cores share.
+// The floats of a block's inputs and products together: a core's L2 cache for the convolution, the L3 cache
+// for the gradient, whose blocks all cores share.
 constexpr int64_t kBlockFloats = 192 << 10, kGradientBlockFloats = 384 << 10;
 // A block reads all weights: with fewer tiles it waits for them (measured: 64 are 10 to 20 % faster than 32).
 constexpr int64_t kMinTiles = 64;
 constexpr size_t kPieceChannels = 16, kPlainWidth = 64;
 constexpr size_t kAlignment = 64;
-// Up to so many floats of sums lie in a core's L2 cache beside a block: each thread adds up its own
-// tiles. Where there are more, the threads share a block, each with points of its own.
+// The floats of sums that fit into a core's L2 cache with a block: up to this size each thread adds up its
+// own tiles. With more floats the threads share a block, each with points of its own.
 constexpr int64_t kOwnSumFloats = kKernelPlanes * 64 * 64;
-// Tiles that a thread transforms before it looks for the next ones.
+// The tiles that a thread transforms before it takes the next ones.
 constexpr int64_t kTilesOfPart = 8;
 
-// Odd: with 64 tiles the planes of a tile would lie a power of two apart, in the same few places of a
-// cache (measured: transforms take two to three times as long).
+// Returns an odd number: with 64 tiles the planes of a tile would be a power of two apart, in the same few
+// places of a cache (measured: transforms take two to three times as long).
 int64_t tiles_of_block(const WinogradShape& shape, int64_t floats, int64_t tiles) {
   const int64_t fitting = floats / (planes_of(shape.tiling) * (shape.channels + shape.filters));
   return std::min(std::max(kMinTiles, fitting), tiles) | 1;
 }
 
-// As many for one thread as for another, where there are few.
+// Gives every thread the same number of tiles if there are few.
 int64_t tiles_of_shared_block(const WinogradShape& shape, int64_t floats, int64_t tiles) {
   const int64_t threads = threads_of_a_call();
   const int64_t block = tiles_of_block(shape, floats, (tiles + threads - 1) / threads);
@@ -45,20 +45,21 @@ int64_t tiles_of_shared_block(const WinogradShape& shape, int64_t floats, int64_
   return (tiles + blocks - 1) / blocks | 1;
 }
 
-// Weights, [planes, channels, filters], are worked on in pieces: the planes often lie a power of two apart,
-// and 36 of such lines do not fit into a cache at the same time.
+// Weights, [planes, channels, filters], are processed in pieces: the planes are often a power of two apart,
+// and 36 such lines do not fit into a cache at the same time.
 struct Piece {
   size_t channel, channels, filter, filters;
 };
 
-// Filters of a piece, which lie side by side: a block of the layout, or some of its row.
+// Returns the number of filters in a piece, which are contiguous: a block of the layout, or a part of its
+// row.
 size_t piece_width(const dnnl_memory_desc_t& layout) {
   const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
   return blocks.inner_nblks == 0 ? kPlainWidth
                                  : static_cast<size_t>(blocks.inner_blks[blocks.inner_nblks - 1]);
 }
 
-// body(piece, memory for its planes: [planes, kPieceChannels, width]), on the threads of a call.
+// Calls body(piece, memory for its planes: [planes, kPieceChannels, width]) on the threads of a call.
 template <typename Body>
 void for_pieces(size_t channels, size_t filters, size_t width, const Body& body) {
   const size_t across = (filters + width - 1) / width;
@@ -72,8 +73,8 @@ void for_pieces(size_t channels, size_t filters, size_t width, const Body& body)
   });
 }
 
-// body(row of the piece, its offset in memory of that layout), for some planes of kernels from number `first`
-// on.
+// Calls body(row of the piece, its offset in memory of that layout) for the rows of some planes of kernels,
+// from number `first` on.
 template <typename Body>
 void each_row(const Piece& piece, const dnnl_memory_desc_t& layout, size_t first, const Body& body) {
   const auto channel = static_cast<int64_t>(piece.channel), filter = static_cast<int64_t>(piece.filter);
@@ -86,7 +87,7 @@ void each_row(const Piece& piece, const dnnl_memory_desc_t& layout, size_t first
       body((first + plane) * kPieceChannels + i, begin + plane * plane_step + i * row_step);
 }
 
-// Whether the rows of a piece lie densely, one as far from the other as the next.
+// Returns whether the rows of a piece are dense, and equally far apart.
 bool keeps_pieces(const dnnl_memory_desc_t& layout) {
   const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
   for (int i = 0; i < blocks.inner_nblks; ++i) {
@@ -106,13 +107,12 @@ class WideWinograd : public Winograd {
   base::Status run(const float* x, const float* w, float* y) const override;
 
  private:
-  // The products of a group of planes. Weights: [kernels, channels, filters], in the order that the product
-  // wants.
+  // The products of a group of planes. Weights: [kernels, channels, filters], in the product's order.
   struct Group {
     PlaneGroup planes;
     dnnl_memory_desc_t input, weights, output;
-    std::unique_ptr<Primitive> product;  // null: our own
-    size_t packed = 0;                   // where its weights lie, in bytes
+    std::unique_ptr<Primitive> product;  // null: our own loop
+    size_t packed = 0;                   // the offset of its weights, in bytes
   };
   void transform_weights(const float* w, std::byte* to) const;
   base::Status multiply(const Group& group, float* input, std::byte* weights, float* output) const;
@@ -121,7 +121,7 @@ class WideWinograd : public Winograd {
   Tiles tiles_;
   int64_t block_ = 0;
   size_t packed_bytes_ = 0;
-  size_t piece_width_ = 0;  // filters that lie side by side in the weights of every group
+  size_t piece_width_ = 0;  // contiguous filters in the weights of every group
   std::vector<Group> groups_;
 };
 
@@ -155,7 +155,7 @@ void WideWinograd::transform_weights(const float* w, std::byte* to) const {
   for (const Group& group : groups_) {
     const size_t floats = static_cast<size_t>(group.planes.kernels) * channels * filters;
     if (layout_bytes(group.weights) > floats * sizeof(float))
-      std::memset(to + group.packed, 0, layout_bytes(group.weights));  // what fills up the blocks
+      std::memset(to + group.packed, 0, layout_bytes(group.weights));  // the padding of the blocks
   }
   const size_t width = piece_width_;
   for_pieces(channels, filters, width, [&](const Piece& piece, float* planes) {
@@ -230,21 +230,21 @@ class WideGradient : public Winograd {
   base::Status run(const float* x, const float* y, float* w) const override;
 
  private:
-  // Products of some planes of a kernel with all that meet them.
+  // Products of some planes of a kernel with all planes of tiles that meet them.
   struct Group {
     int64_t kernels, rows;  // of each kernel
     dnnl_memory_desc_t input, gradient, sum;
-    std::unique_ptr<Primitive> first, more;  // the first product is stored, the others are added; or our own
+    std::unique_ptr<Primitive> first, more;  // `first` stores the product, `more` adds it; null: our own loop
   };
   struct Task {
     size_t group;
     int64_t kernel, plane;
   };
   void add_group(const PlaneGroup& planes, int64_t kernels);
-  // The inputs and gradients of a block of tiles: [planes, block_, channels] and [planes, block_, filters].
+  // Transforms a block of tiles to inputs [planes, block_, channels] and gradients [planes, block_, filters].
   void transform(const float* x, const float* y, int64_t first, float* input, float* gradient) const;
   base::Status multiply(const Group& group, bool add, float* input, float* gradient, float* sum) const;
-  // The sum of the products of the tiles in [begin, end): [kKernelPlanes, channels, filters].
+  // Sums the products of the tiles in [begin, end): [kKernelPlanes, channels, filters].
   base::Status add_up(const float* x, const float* y, int64_t begin, int64_t end, float* sum) const;
 
   Tiles tiles_;
@@ -254,7 +254,7 @@ class WideGradient : public Winograd {
   std::vector<Task> tasks_;
 };
 
-// Planes that one product of the library multiplies: there are six products or more for a thread, so that
+// Returns the number of planes in one product of the library: each thread has at least six products, so that
 // none waits long for the others.
 int64_t planes_of_product(const PlaneGroup& group) {
   for (int64_t planes = kKernelPlanes / (6 * threads_of_a_call()); planes > 1; --planes)
@@ -297,7 +297,7 @@ void WideGradient::transform(const float* x, const float* y, int64_t first, floa
                              float* gradient) const {
   const WinogradShape& shape = tiles_.shape();
   const int64_t count = std::min(block_, tiles_.count() - first);
-  for (int64_t plane = 0; plane < tiles_.planes(); ++plane) {  // rows that are missing add nothing
+  for (int64_t plane = 0; plane < tiles_.planes(); ++plane) {  // missing rows add nothing
     const int64_t row = plane * block_ + count, missing = block_ - count;
     std::fill_n(input + row * shape.channels, missing * shape.channels, 0.f);
     std::fill_n(gradient + row * shape.filters, missing * shape.filters, 0.f);

@@ -1,6 +1,6 @@
-// Winograd's filtering for few channels. A call of the library for products of 16 or 32 columns costs as much
-// as they do, and it wants large blocks of tiles, which only the L2 cache holds. Here a block is as many
-// tiles as a micro-kernel has rows; while it is multiplied, the next one is prefetched.
+// Winograd's filtering for few channels. A library call for products of 16 or 32 columns costs as much as the
+// products, and needs large blocks of tiles, which only the L2 cache holds. Here a block has as few tiles as
+// a micro-kernel has rows; while it is multiplied, the next one is prefetched.
 #include <cstring>
 
 #include "sluice/kernels/arena.h"
@@ -17,15 +17,15 @@ constexpr size_t kUnit = kNarrowUnit;
 
 template <typename L>
 constexpr size_t kVectors = kUnit / kFloatsOf<L>;
-// Rows whose sums lie in registers: of a product, and of a sum of products.
+// The rows whose sums are in registers, for a product and for a sum of products.
 template <typename L>
 constexpr size_t kRows = kVectors<L> == 1 ? 14 : 6;
 template <typename L>
 constexpr size_t kSumRows = kVectors<L> == 1 ? 16 : 4;
-// Tiles of a block.
+// Returns the number of tiles in a block.
 size_t rows_of_block() { return has_lanes16() ? kRows<Lanes16> : 2 * kRows<Lanes8>; }
 
-// c [rows, kUnit] = a [rows, kUnit] b [kUnit, kUnit]; rows: of some blocks. c may be a.
+// c [rows, kUnit] = a [rows, kUnit] b [kUnit, kUnit]; `rows` covers whole blocks. c may be a.
 template <typename L>
 SLUICE_INLINE void multiply_by(const float* a, size_t rows, const float* b, float* c) {
   constexpr size_t kSide = kVectors<L>, kCount = kRows<L>;
@@ -49,8 +49,8 @@ SLUICE_INLINE void multiply_by(const float* a, size_t rows, const float* b, floa
 }
 SLUICE_BY_LANES(multiply, (const float* a, size_t rows, const float* b, float* c), (a, rows, b, c))
 
-// What is added to a sum [kUnit, kUnit]: aᵀ g, of kUnit of a's channels and as many filters, in some planes
-// of a block, the first `rows` rows of each.
+// A product that is added to a sum [kUnit, kUnit]: aᵀ g, with kUnit channels of a and kUnit filters of g, in
+// some planes of a block, with the first `rows` rows of each plane.
 struct AddedProduct {
   const float* a;
   size_t channels;
@@ -60,7 +60,7 @@ struct AddedProduct {
   size_t rows_of_plane, rows;
 };
 
-// With kChannels known a row's offset needs no register of its own.
+// With a constant kChannels a row's offset needs no register of its own.
 template <typename L, size_t kChannels>
 SLUICE_INLINE void add_product(const AddedProduct& p, float* sum) {
   constexpr size_t kSide = kVectors<L>, kCount = kSumRows<L>;
@@ -96,8 +96,8 @@ SLUICE_INLINE void add_product_by(const AddedProduct& p, float* sum) {
 }
 SLUICE_BY_LANES(add_product, (const AddedProduct& p, float* sum), (p, sum))
 
-// What both directions share: blocks of tiles, and weights that lie as [filters / kUnit, kKernelPlanes,
-// channels, kUnit].
+// The base of both directions: blocks of tiles, and weights as [filters / kUnit, kKernelPlanes, channels,
+// kUnit].
 class Narrow : public Winograd {
  public:
   explicit Narrow(const WinogradShape& shape)
@@ -112,7 +112,7 @@ class Narrow : public Winograd {
   size_t weight_offset(size_t filter, size_t plane, size_t channel) const {
     return (filter * kKernelPlanes + plane * kUnit) * channels_ + channel * kUnit;
   }
-  // body(first tile, tiles) for the blocks of a part, of so many parts.
+  // Calls body(first tile, tiles) for the blocks of part number `part` of `parts`.
   template <typename Body>
   void for_blocks(size_t part, size_t parts, const Body& body) const {
     const auto count = static_cast<size_t>(tiles_.count());
@@ -120,7 +120,7 @@ class Narrow : public Winograd {
     for (size_t block = blocks * part / parts; block < blocks * (part + 1) / parts; ++block)
       body(block * rows_, std::min(rows_, count - block * rows_));
   }
-  // body(kernel plane, its first plane of the tiles, as many of these).
+  // Calls body(kernel plane, its first plane of the tiles, its number of tile planes).
   template <typename Body>
   void for_planes(const Body& body) const {
     for (const PlaneGroup& group : groups_of(tiles_.shape().tiling))
@@ -133,7 +133,7 @@ class Narrow : public Winograd {
   size_t channels_, filters_, planes_, rows_;
 };
 
-// Of kUnit channels.
+// A convolution of kUnit channels.
 class NarrowConvolution : public Narrow {
  public:
   using Narrow::Narrow;
@@ -143,7 +143,7 @@ class NarrowConvolution : public Narrow {
     const auto parts = static_cast<size_t>(kMaxPartsPerThread * threads_of_a_call());
     parallel_for(parts, [&](size_t part) {
       const size_t bytes = planes_ * rows_ * kUnit * sizeof(float);
-      const bool in_place = filters_ == kUnit;  // where the input is multiplied once
+      const bool in_place = filters_ == kUnit;  // because the input is multiplied only once
       const Scratch input(bytes), output(in_place ? 0 : bytes);
       for_blocks(part, parts, [&](size_t first, size_t count) {
         run_block(first, count, x, weights.floats(), y, input.floats(),
@@ -191,7 +191,7 @@ class NarrowGradient : public Narrow {
   using Narrow::Narrow;
   base::Status run(const float* x, const float* y, float* w) const override {
     const WinogradShape& shape = tiles_.shape();
-    // Each part's sums are read and written once more.
+    // The partial sums of each part are written and read one more time.
     const auto parts = static_cast<size_t>(
         parts_of_a_call(tiles_.count() * static_cast<int64_t>(planes_ * (channels_ + filters_)) /
                         static_cast<int64_t>(8 * weight_floats())));

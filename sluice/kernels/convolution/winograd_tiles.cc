@@ -46,14 +46,14 @@ Tiles::Tiles(const WinogradShape& shape)
 
 namespace {
 
-// Pixels of a tile's side that lie in the image.
+// The pixels of a tile's side that are in the image.
 struct Inside {
   int begin, end;
   bool has(int i) const { return i >= begin && i < end; }
 };
 
-// Where the tile's pixels are, row by row: those outside the image at `outside`. `row` and `column` of its
-// first pixel may lie outside.
+// Lists the tile's pixels row by row; pixels outside the image point to `outside`. The first pixel, at `row`
+// and `column`, may be outside.
 template <int kSide, typename Float>
 SLUICE_INLINE void list_pixels(Float* image, int64_t row, int64_t column, int64_t height, int64_t width,
                                int64_t floats, Float* outside, TilePixels<Float>& to) {
@@ -79,7 +79,7 @@ SLUICE_INLINE void list_pixels(Float* image, int64_t row, int64_t column, int64_
     }
 }
 
-// For a side of `side` pixels.
+// Lists the pixels for a side of `side` pixels.
 template <typename Float>
 void list_pixels(int side, Float* image, int64_t row, int64_t column, int64_t height, int64_t width,
                  int64_t floats, Float* outside, TilePixels<Float>& to) {

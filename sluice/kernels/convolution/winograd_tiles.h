@@ -1,4 +1,4 @@
-// The images of a convolution of 3×3, cut into the tiles of Winograd's minimal filtering. Internal to this
+// Cuts the images of a convolution of 3×3 into the tiles of Winograd's minimal filtering. Internal to this
 // room.
 #pragma once
 
@@ -18,16 +18,17 @@ class Tiles {
   int64_t count() const { return shape_.batch * tile_rows_ * tile_columns_; }
   const WinogradShape& shape() const { return shape_; }
   int64_t planes() const { return planes_of(shape_.tiling); }
-  // Whether an image is as large as a tile, and 32 bits count all tiles.
+  // Returns whether an image is as large as a tile, and 32 bits can count all tiles.
   bool are_whole() const {
     return std::min(shape_.out_height, shape_.out_width) >= side_.out && count() <= INT32_MAX / 2;
   }
-  // The tile that lies below one in its image, or one of the next image; may be count() or more.
+  // Returns the tile below one in its image, or a tile of the next image; may be count() or more.
   int64_t below(int64_t tile) const { return tile + tile_columns_; }
-  // The transform of a tile's input to [planes, rows, channels], of which `to` is a row.
+  // Transforms a tile's input to [planes, rows, channels]; `to` is a row of it.
   void transform_input(const float* x, int64_t tile, int64_t rows, float* to) const;
   void transform_gradient(const float* y, int64_t tile, int64_t rows, float* to) const;
-  // From a row of [planes, rows, filters], of the filters from number `first` on, to all filters of y.
+  // Transforms a row of [planes, rows, filters], with the filters from number `first` on, to all filters of
+  // y.
   void transform_output(const float* from, int64_t tile, int64_t rows, int64_t first, int64_t filters,
                         float* y) const;
   // Prefetches a tile's pixels: its rows are too short for the hardware's prefetcher. Without this,
@@ -41,16 +42,17 @@ class Tiles {
   }
 
  private:
-  // Of a tile: its image, and its row and column there.
+  // A tile's image, and its row and column there.
   struct Position {
     int64_t image, row, column;
   };
   Position position_of(int64_t tile) const {
     const auto number = static_cast<uint32_t>(tile), columns = static_cast<uint32_t>(tile_columns_),
-               rows = static_cast<uint32_t>(tile_rows_), row = number / columns;  // fast where they are short
+               rows = static_cast<uint32_t>(tile_rows_),
+               row = number / columns;  // fast division of short integers
     return {row / rows, row % rows, number % columns};
   }
-  // `step` pixels from one tile to the next.
+  // Prefetches pixels; tiles are `step` pixels apart.
   SLUICE_INLINE void prefetch(int64_t tile, const float* pixels, int64_t height, int64_t width,
                               int64_t channels, int64_t step) const {
     constexpr int64_t kLineFloats = 16;

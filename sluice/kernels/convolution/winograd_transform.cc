@@ -6,11 +6,11 @@ namespace sluice::kernels {
 namespace {
 
 constexpr int kKernelSide = 6;
-// With stride 2 the planes of a side from this one on are those of the kernel's middle element.
+// With stride 2, the planes of a side from this one on belong to the kernel's middle element.
 constexpr int kOuter = 5;
 
-// The steps of each tiling along one side; `step` and `to_step` lie between the elements of the vectors. T:
-// float or Lanes….
+// The transforms of each tiling along one side; `step` and `to_step` are the distances between the elements
+// of the vectors. T: float or Lanes….
 
 struct Plain {
   static constexpr TileSide kSide = side_of(Tiling::kPlain);
@@ -66,10 +66,10 @@ struct Plain {
   }
 };
 
-// What both directions of a stride of 2 share: F(4, 2), and the order of the planes.
+// The base of both directions of a stride of 2: F(4, 2), and the order of the planes.
 struct Strided {
-  // First the planes of which a tile has one each, then those of which it has four, then the one of which it
-  // has sixteen.
+  // The order of kernel planes: first those that meet one plane of a tile, then those that meet four, then
+  // the one that meets sixteen.
   static constexpr size_t kernel_plane(int i, int j) {
     const int at = i < kOuter && j < kOuter ? i * kOuter + j : j == kOuter ? 25 + i : 30 + j;
     return static_cast<size_t>(i == kOuter && j == kOuter ? 35 : at);
@@ -144,7 +144,7 @@ struct Halving : Strided {
 struct Doubling : Strided {
   static constexpr TileSide kSide = side_of(Tiling::kDoubling);
 
-  // The other way round the odd pixels are those of the input themselves.
+  // In this direction the odd pixels are the input's own pixels.
   template <typename T>
   static SLUICE_INLINE void input(const T* x, int step, T* to, int to_step) {
     input_outer(x, step, to, to_step);
@@ -159,7 +159,7 @@ struct Doubling : Strided {
 
 // ---- Tiles: first along the columns, each as soon as it is read, then along the rows ----
 
-// Loops over a side must be unrolled: what they index are registers.
+// Loops over a side must be unrolled: the arrays that they index are in registers.
 #define SLUICE_UNROLL _Pragma("GCC unroll 9")
 
 template <bool kWhole, int kSide, typename Float>
@@ -176,7 +176,7 @@ SLUICE_INLINE void store_row(const T* row, int i, size_t stride, float* to) {
   for (int j = 0; j < S::kSide.planes; ++j) store(row[j], to + S::plane(i, j) * stride);
 }
 
-// What makes planes of pixels: the side of their tile, and the step along its columns and rows.
+// The transforms that make planes of pixels: the side of their tile, and the step along its columns and rows.
 template <typename S>
 struct ToInput : S {  // Bᵀ d B
   static constexpr int kPixels = S::kSide.in;
@@ -194,7 +194,7 @@ struct ToGradient : S {  // A y Aᵀ, y a tile of gradients
   }
 };
 
-// Of kCount times T's channels, from c on. S: ToInput or ToGradient.
+// Makes the planes of kCount times T's channels, from c on. S: ToInput or ToGradient.
 template <typename S, bool kWhole, typename T, size_t kCount>
 SLUICE_INLINE void make_planes(const TileInputs& from, size_t c, size_t stride, float* to) {
   constexpr int kPixels = S::kPixels, kPlanes = S::kSide.planes;
@@ -221,7 +221,7 @@ SLUICE_INLINE void make_planes(const TileInputs& from, size_t c, size_t stride, 
   }
 }
 
-// Aᵀ m A of the filters from f on.
+// Computes Aᵀ m A of the filters from f on.
 template <typename S, bool kWhole, typename T>
 SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, const TileOutputs& to) {
   constexpr int kPlanes = S::kSide.planes, kOut = S::kSide.out;
@@ -242,7 +242,7 @@ SLUICE_INLINE void output_filters(const float* from, size_t f, size_t stride, co
   }
 }
 
-// G g Gᵀ of as many kernels as T has lanes, `step` floats apart.
+// Computes G g Gᵀ of one kernel for each lane of T; kernels are `step` floats apart.
 template <typename S, typename T>
 SLUICE_INLINE void weight_kernels(const float* w, size_t step, bool rotated, size_t stride, float* to) {
   constexpr size_t kCount = kFloatsOf<T>;
@@ -258,7 +258,7 @@ SLUICE_INLINE void weight_kernels(const float* w, size_t step, bool rotated, siz
       store(planes[i * kKernelSide + j], to + S::kernel_plane(i, j) * stride);
 }
 
-// Gᵀ m G of as many kernels as T has lanes, into kernels that lie `step` floats apart.
+// Computes Gᵀ m G of one kernel for each lane of T, into kernels that are `step` floats apart.
 template <typename S, typename T>
 SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t step, float* w) {
   constexpr size_t kCount = kFloatsOf<T>;
@@ -273,9 +273,9 @@ SLUICE_INLINE void kernel_gradients(const float* from, size_t stride, size_t ste
     for (size_t i = 0; i < 9; ++i) w[lane * step + i] = spread[i][lane];
 }
 
-// Channels go by lines of the cache, of which Lanes8 are halves (measured: half a line at a time takes up to
-// 1.6 times as long with 256 channels; in between, the line may have left the L1 cache). What is left
-// goes one by one.
+// Channels are processed by lines of the cache, each two Lanes8 long (measured: half a line at a time takes
+// up to 1.6 times as long with 256 channels; in between, the line may have left the L1 cache). The rest is
+// processed one by one.
 
 // L: Lanes….
 template <typename L, typename S, bool kWhole>
@@ -297,8 +297,8 @@ SLUICE_INLINE void planes_of(const TileInputs& from, size_t channels, size_t str
 template <typename L, typename S, bool kWhole>
 SLUICE_INLINE void output_of_filters(const float* from, size_t filters, size_t stride,
                                      const TileOutputs& to) {
-  // Here GCC makes two of Lanes16 better than an array of Lanes8 (measured: that takes 1.2 to 1.5 times as
-  // long).
+  // Here GCC compiles two Lanes16 better than an array of Lanes8 (measured: the array takes 1.2 to 1.5 times
+  // as long).
   constexpr size_t kLine = kFloatsOf<Lanes16>;
   size_t f = 0;
   for (; f + kLine <= filters; f += kLine) output_filters<S, kWhole, Lanes16>(from, f, stride, to);
