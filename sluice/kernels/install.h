@@ -1,4 +1,4 @@
-// The room's entry: kernels for this machine's CPU, called from inside XLA's programs.
+// The room's entry: installs kernels for this machine's CPU, which XLA's programs call.
 #pragma once
 
 #include "sluice/pjrt/plugin.h"
@@ -6,21 +6,22 @@
 
 namespace sluice::kernels {
 
-// Makes the kernels known to the plugin, for programs of so many replicas on this machine. What is returned
-// says which there are; it lives as long as the process. kNotFound or kUnimplemented where the machine has no
-// library for them: programs must then do without. Threads: any.
+// Registers the kernels with the plugin, for programs of `local_replicas` replicas on this machine. The
+// result lists the kernels and lives as long as the process. kNotFound or kUnimplemented if the machine has
+// no library for them: programs must then do without. Threads: any.
 base::Result<const stablehlo::KernelLibrary*> install(const pjrt::Plugin& plugin, int local_replicas);
 
-// The threads that the calls of so many replicas of this process have together.
+// Returns the number of threads that the calls of `local_replicas` replicas of this process use together.
 int threads_of_replicas(int local_replicas);
 
-// FLOP/s of products of f32 matrices that stay in the caches, each thread with its own, on so many threads at
-// once: measured with the fastest kernel that there is, the best of so many rounds of 0.01 s. 0 where there
-// is no fast kernel. What else the machine does meanwhile makes it less, never more. Threads: any.
+// Measures the FLOP/s of products of f32 matrices that stay in the caches, on `threads` threads at once, each
+// with its own matrices and the fastest kernel: the best of `rounds` rounds of 0.01 s. 0 without a fast
+// kernel. Other work on the machine can only lower the result. Threads: any.
 double measure_f32_peak(int threads, int rounds);
 
-// Bytes a second that so many threads together read and write in sums of two arrays of f32 which no cache
-// holds, all three arrays counted: the best of so many rounds, over 192 MiB. Otherwise as above.
+// Measures the bytes a second that `threads` threads together read and write in sums of two arrays of f32
+// that no cache holds, all three arrays counted: the best of `rounds` rounds, over 192 MiB. Otherwise as
+// above.
 double measure_bandwidth(int threads, int rounds);
 
 }  // namespace sluice::kernels

@@ -1,10 +1,10 @@
-// Floats that a register holds, and functions that are compiled for each width of them. Internal to this
-// room; only for what is inlined into such functions.
+// Floats in registers, and functions that are compiled for each width of register. Internal to this room;
+// only for code that is inlined into such functions.
 //
-// GCC's vector extensions, not Highway: formulas keep their operators and serve single floats too
-// (winograd_transform.cc), and each is compiled for two widths, not for all that Highway knows. Its speed is
-// the same (1.0.3, AMD EPYC with AVX2, best of 31 rounds, five runs): the micro-kernel takes 0.97 to 1.04
-// times as long with it, exponential() 0.94 to 1.08 times.
+// GCC's vector extensions, not Highway: formulas keep their operators and also serve single floats
+// (winograd_transform.cc), and each is compiled for two widths, not for all that Highway supports. Highway's
+// speed is the same (1.0.3, AMD EPYC with AVX2, best of 31 rounds, five runs): with Highway the micro-kernel
+// takes 0.97 to 1.04 times as long, exponential() 0.94 to 1.08 times.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ typedef float Lanes8 __attribute__((vector_size(32)));   // AVX2, 16 of them; el
 #define SLUICE_FOR_LANES8
 #endif
 
-// Whether this CPU has registers for Lanes16.
+// Returns whether this CPU has registers for Lanes16.
 inline bool has_lanes16() {
 #if defined(__x86_64__)
   static const bool has = __builtin_cpu_supports("avx512f") > 0;
@@ -33,7 +33,7 @@ inline bool has_lanes16() {
   return false;
 #endif
 }
-// Whether it can run what is compiled for Lanes8.
+// Returns whether this CPU can run code that is compiled for Lanes8.
 inline bool has_lanes8() {
 #if defined(__x86_64__)
   static const bool has = __builtin_cpu_supports("avx2") > 0 && __builtin_cpu_supports("fma") > 0;
@@ -43,19 +43,19 @@ inline bool has_lanes8() {
 #endif
 }
 
-// Defines `name`, with these parameters, as name_by<Lanes16> or name_by<Lanes8>, as this CPU has them; both
-// compiled for their registers, if name_by is SLUICE_INLINE. To be called with has_lanes8() only.
+// Defines `name`, with these parameters, as name_by<Lanes16> or name_by<Lanes8>, depending on this CPU; both
+// are compiled for their registers if name_by is SLUICE_INLINE. To be called with has_lanes8() only.
 #define SLUICE_BY_LANES(name, parameters, arguments)                                    \
   SLUICE_FOR_LANES16 static void name##_16 parameters { name##_by<Lanes16> arguments; } \
   SLUICE_FOR_LANES8 static void name##_8 parameters { name##_by<Lanes8> arguments; }    \
   void name parameters { has_lanes16() ? name##_16 arguments : name##_8 arguments; }
 
-// The floats of T: float or Lanes….
+// The number of floats in T: float or Lanes….
 template <typename T>
 constexpr size_t kFloatsOf = sizeof(T) / sizeof(float);
 
-// From or to memory of any alignment: by a type that says so. (Copied by memcpy they would be taken out of
-// their registers. Lanes that are returned would change the ABI.)
+// Copy between lanes and memory of any alignment, through a type that declares it. (memcpy would take the
+// lanes out of their registers. Returning lanes would change the ABI.)
 template <typename T>
 SLUICE_INLINE void load(const float* from, T& value) {
   typedef T Anywhere __attribute__((aligned(alignof(float)), may_alias));

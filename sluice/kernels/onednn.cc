@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kLibrary = "libdnnl.so.2";
 
 base::Result<const Onednn*> open_once() {
-  // Opened for the life of the process, in a way that hides its symbols from LibTorch.
+  // Opened for the life of the process, with its symbols hidden from LibTorch.
   void* const library = ::dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     return base::fail(Code::kNotFound, "oneDNN is not there (Debian's package libdnnl2): ", ::dlerror());
@@ -44,7 +44,7 @@ bool is_fast(std::string_view implementation) {
   return implementation.substr(0, 3) == "jit" || implementation.substr(0, 3) == "brg";
 }
 
-// A memory object for the length of a call.
+// A memory object for the duration of a call.
 class Memory {
  public:
   explicit Memory(const Argument& argument) {
@@ -160,7 +160,7 @@ base::Status Primitive::execute(std::span<const Argument> arguments) const {
 
 namespace {
 
-// Elements of the dimension that the layout keeps together.
+// Returns the number of elements of the dimension that the layout keeps together.
 int64_t block_of(const dnnl_memory_desc_t& layout, int dimension) {
   const dnnl_blocking_desc_t& blocks = layout.format_desc.blocking;
   int64_t block = 1;
@@ -169,7 +169,7 @@ int64_t block_of(const dnnl_memory_desc_t& layout, int dimension) {
   return block;
 }
 
-// The dimension whose blocks lie farthest apart.
+// Returns the dimension whose blocks are farthest apart.
 int slowest_of(const dnnl_memory_desc_t& layout) {
   const auto& strides = layout.format_desc.blocking.strides;
   return static_cast<int>(std::max_element(strides, strides + layout.ndims) - strides);
@@ -192,7 +192,7 @@ Reorder::Part Reorder::make_part(const dnnl_memory_desc_t& from, const dnnl_memo
 
 std::unique_ptr<Reorder> Reorder::make(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to) {
   auto made = std::make_unique<Reorder>();
-  // The blocked one of the two decides what lies together.
+  // The layout with blocks, of the two, decides which elements stay together.
   const int dimension = slowest_of(to.format_desc.blocking.inner_nblks > 0 ? to : from);
   const int64_t whole = from.dims[dimension],
                 block = std::max(block_of(from, dimension), block_of(to, dimension));

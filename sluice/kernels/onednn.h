@@ -1,10 +1,10 @@
 // oneDNN (Debian's libdnnl, version 2), opened at run time. Internal to this room.
 //
-// LibTorch has a oneDNN of its own inside, of another version, whose headers hide Debian's and some of whose
-// symbols are exported: so nothing here is included by a target that sees LibTorch, and the library is opened
-// with RTLD_LOCAL instead of being linked. Of its implementations only those that generate their code for
-// the shape ("jit", "brg") are taken: the reference ones are slower than XLA, and those over its general
-// matrix product share symbols with LibTorch's copy.
+// LibTorch contains another version of oneDNN, whose headers hide Debian's and which exports some of its
+// symbols. So no target that sees LibTorch includes this, and the library is opened with RTLD_LOCAL instead
+// of being linked. Only implementations that generate their code for the shape ("jit", "brg") are used: the
+// reference ones are slower than XLA, and those based on its general matrix product share symbols with
+// LibTorch's copy.
 #pragma once
 
 #include <dnnl.h>
@@ -58,12 +58,12 @@ struct Onednn {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
 
-  // Opens the library at the first call. kNotFound without it, kUnimplemented for another version than that
-  // of the headers. Threads: any.
+  // Opens the library at the first call. kNotFound without it, kUnimplemented if its version differs from the
+  // headers'. Threads: any.
   static base::Result<const Onednn*> open();
 };
 
-// An argument of a primitive: what its memory looks like, and where it is.
+// An argument of a primitive: its layout and its address.
 struct Argument {
   int number;  // DNNL_ARG_…
   const dnnl_memory_desc_t* layout;
@@ -73,23 +73,23 @@ struct Argument {
 // A primitive of a fixed shape. Threads: execute() may run many times at once.
 class Primitive {
  public:
-  // From a description (dnnl_convolution_desc_t and the like). Nothing when the library has only a slow
-  // implementation for it, or none. `forward` is the forward primitive of a gradient's; `added`: the result
-  // is added to what lies in its memory.
+  // Makes a primitive from a description (dnnl_convolution_desc_t and the like). Nothing if the library has
+  // only a slow implementation, or none. `forward` is the forward primitive of a gradient; `added`: the
+  // result is added to the contents of its memory.
   static std::unique_ptr<Primitive> create(const_dnnl_op_desc_t description,
                                            const Primitive* forward = nullptr, bool added = false);
-  // c = a b, matrices or batches of them; likewise.
+  // Makes the product c = a b of matrices or of batches of them. Nothing and `added`: as in create().
   static std::unique_ptr<Primitive> product(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b,
                                             const dnnl_memory_desc_t& c, bool added = false);
-  // From one layout to another, over the same dims.
+  // Makes a change from one layout to another, over the same dims.
   static std::unique_ptr<Primitive> reorder(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to);
   ~Primitive();
   Primitive(const Primitive&) = delete;
   Primitive& operator=(const Primitive&) = delete;
 
-  // The layout that the primitive wants for this argument.
+  // Returns the layout that the primitive wants for this argument.
   const dnnl_memory_desc_t& layout(dnnl_query_t what) const;
-  // kInternal when the library refuses.
+  // Runs the primitive; kInternal when the library refuses.
   base::Status execute(std::span<const Argument> arguments) const;
 
  private:
@@ -101,13 +101,13 @@ class Primitive {
   size_t scratch_bytes_ = 0;
 };
 
-// A tensor's change from one layout to another over the same dims, in parts along the dimension that is
-// slowest in both, where there is one.
+// Changes a tensor's layout over the same dims, in parts along the dimension that is slowest in both layouts,
+// if there is one.
 class Reorder {
  public:
-  // Null where the library refuses.
+  // Null if the library refuses.
   static std::unique_ptr<Reorder> make(const dnnl_memory_desc_t& from, const dnnl_memory_desc_t& to);
-  // On the threads of a call.
+  // Runs on the threads of a call.
   base::Status run(void* from, void* to) const;
 
  private:
@@ -121,15 +121,15 @@ class Reorder {
   Part full_, last_;
 };
 
-// Dense, dimension order[0] slowest. f32.
+// Returns a dense f32 layout, dimension order[0] slowest.
 dnnl_memory_desc_t dense(std::span<const int64_t> dims, std::span<const int> order);
-// The same of [batch, rows, columns], with each row's columns in blocks: [batch, blocks, rows, columns of a
-// block], filled up.
+// Returns the dense layout of [batch, rows, columns] with each row's columns in blocks: [batch, blocks, rows,
+// columns of a block], padded.
 dnnl_memory_desc_t in_panels(const std::array<int64_t, 3>& dims, int64_t block);
 dnnl_memory_desc_t any_layout(std::span<const int64_t> dims);
 bool same_layout(const dnnl_memory_desc_t& a, const dnnl_memory_desc_t& b);
 size_t layout_bytes(const dnnl_memory_desc_t& layout);
-// The offset of an element in its memory, in elements.
+// Returns the offset of an element in its memory, in elements.
 size_t offset_in(const dnnl_memory_desc_t& layout, std::vector<int64_t> index);
 
 }  // namespace sluice::kernels

@@ -1,4 +1,4 @@
-// How quickly this machine's processor multiplies and reads memory at best.
+// Measures how fast this machine's processor multiplies and reads memory at best.
 #include <algorithm>
 #include <atomic>
 #include <barrier>
@@ -16,14 +16,14 @@
 namespace sluice::kernels {
 namespace {
 
-// 768 kB of matrices a thread; a product takes a millisecond or two on one core.
+// Each thread has 768 kB of matrices; a product takes a millisecond or two on one core.
 constexpr int64_t kExtent = 256;
 constexpr double kRoundSeconds = 0.01;
-constexpr size_t kSumElements = size_t{1} << 24;  // 64 MiB an array
+constexpr size_t kSumElements = size_t{1} << 24;  // 64 MiB for each array
 
-// The largest amount a second of so many rounds on so many threads, which begin each round together; it lasts
-// until the last of them has ended. Each makes its own by `prepare`, whose result does a round and returns
-// its amount.
+// Returns the largest amount per second in `rounds` rounds on `threads` threads. All threads begin a round
+// together, and it lasts until the last of them has ended. Each thread calls `prepare` once; the returned
+// function does a round and returns its amount.
 double best_rate(int threads, int rounds, const std::function<std::function<double()>()>& prepare) {
   double began = 0, best = 0;
   std::atomic<double> amount = 0;

@@ -1,4 +1,4 @@
-// Kernels made once for each shape. Internal to this room.
+// Kernels that are made once for each shape. Internal to this room.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace sluice::kernels {
 
-// A table that only grows: what is found stays valid. Threads: any.
+// A table that only grows: pointers to its kernels stay valid. Threads: any.
 template <typename Kernel>
 class Prepared {
  public:
-  // The kernel of that key, made by `make` when it is asked for the first time; null where there is none.
+  // Returns the kernel for the key, made by `make` at the first request; null if `make` returned null.
   const Kernel* find(const std::vector<int64_t>& key, const std::function<std::unique_ptr<Kernel>()>& make) {
     std::lock_guard lock(mutex_);
     const auto [entry, is_new] = kernels_.try_emplace(key);

@@ -1,4 +1,4 @@
-// A call of a kernel in a profile. Internal to this room.
+// Adds a kernel's calls to a profile. Internal to this room.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace sluice::kernels {
 
-// Keeps a call that was answered: between these moments (nanoseconds of base::span_clock()), with what its
-// program says it was recorded as, its operations and its bytes. The target lives as long as the process, and
-// a zero is behind it.
+// Records a finished call with its begin and end (nanoseconds of base::span_clock()), the number by which the
+// profile knows it in its program, its operations and its bytes. The target must live as long as the process
+// and end with a zero byte.
 void profile_call(std::string_view target, const pjrt::CustomCall& call, int64_t begin, int64_t end);
 
 }  // namespace sluice::kernels

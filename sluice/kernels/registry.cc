@@ -29,7 +29,7 @@ using stablehlo::ConvolutionCall;
 using stablehlo::ProductCall;
 using stablehlo::UpdateCode;
 
-// Far above any window's, and so small that no sum of products of two of them overflows.
+// Far above the extent of any window, and so small that no sum of products of two such extents overflows.
 constexpr int64_t kMaxExtent = int64_t{1} << 30;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min(), kMax = std::numeric_limits<int64_t>::max();
 
@@ -46,7 +46,7 @@ constexpr Attribute kStride = Attribute::list("stride", 1, kMaxExtent),
                     kCausal = Attribute::flag("causal"), kScale = Attribute::real("scale"),
                     kDropout = Attribute::optional_flag("dropout"), kReverse = Attribute::flag("reverse"),
                     kRelu = Attribute::flag("relu"),
-                    // What UpdateCode::from_words looks through.
+                    // UpdateCode::from_words checks these words.
     kCode = Attribute::list("code", kMin, kMax), kNumbers = Attribute::list("numbers", 0, kMax),
                     kProduct = Attribute::number("product", 0, kMax);
 
@@ -107,7 +107,7 @@ base::Status answer(const Row& row, const pjrt::CustomCall& call) {
 base::Status register_all(const pjrt::Plugin& plugin) {
   base::Status status;
   const auto add = [&]<size_t... kRow>(std::index_sequence<kRow...>) {
-    // Ends at the first error.
+    // The fold stops at the first error.
     (void)((status = pjrt::register_custom_call<answer_row<kRow>>(plugin, kRows[kRow].target)) && ...);
   };
   add(std::make_index_sequence<std::size(kRows)>());

@@ -1,4 +1,4 @@
-// The calls that this room answers: one row each. Internal to this room.
+// The calls that this room handles, one row each. Internal to this room.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace sluice::kernels {
 struct Row {
   std::string_view target;  // in the program's text
   base::Status (*handler)(const Call& call);
-  std::array<Attribute, 6> attributes = {};  // those without a name are not there
+  std::array<Attribute, 6> attributes = {};  // an unused entry has no name
 };
 
 std::span<const Row> registry();
@@ -21,7 +21,7 @@ std::span<const Row> registry();
 // Runs the row's handler, with the threads of the plugin.
 base::Status answer(const Row& row, const pjrt::CustomCall& call);
 
-// Makes all rows known to the plugin.
+// Registers all rows with the plugin.
 base::Status register_all(const pjrt::Plugin& plugin);
 
 }  // namespace sluice::kernels

@@ -1,4 +1,4 @@
-// Calls of kernels for tests, as a plugin would hand them over.
+// Calls of kernels for tests, as a plugin would make them.
 #pragma once
 
 #include <deque>
@@ -22,10 +22,10 @@ struct TestCall {
   std::string target;
   std::vector<TestTensor> operands, results;
   std::map<std::string, TestAttribute> attributes = {};
-  size_t in_place = 0;  // so many results take the memory of the first operands
+  size_t in_place = 0;  // the number of results that take the memory of the first operands
 };
 
-// The frame of a call: its tensors' memory holds halves, and is as large as their dims say.
+// The frame of a call: its tensors' memory has the size of their dims and is filled with halves.
 class TestFrame {
  public:
   explicit TestFrame(const TestCall& call) {
@@ -83,7 +83,7 @@ class TestFrame {
     values_.push_back(value);
   }
 
-  pjrt::ffi::Api api_{};  // of no functions: no thread helps
+  pjrt::ffi::Api api_{};  // without functions: no thread helps
   pjrt::ffi::CallFrame frame_{};
   std::deque<stablehlo::Dims> dims_;
   std::deque<std::vector<float>> memory_;
@@ -100,7 +100,7 @@ class TestFrame {
   std::vector<int> types_;
 };
 
-// The answer of its target's row.
+// Returns the answer of the row with the call's target.
 inline base::Status answer(const TestCall& call) {
   for (const Row& row : registry())
     if (row.target == call.target) return answer(row, TestFrame(call).call());

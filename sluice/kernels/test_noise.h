@@ -7,7 +7,7 @@
 
 namespace sluice::kernels {
 
-// Normal numbers, the same for each run.
+// Returns normal numbers, the same in each run.
 inline std::vector<float> noise(size_t count, unsigned seed, float deviation = 1, float mean = 0) {
   std::mt19937 random(seed);
   std::normal_distribution<float> normal(mean, deviation);

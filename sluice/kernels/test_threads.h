@@ -1,4 +1,4 @@
-// Three threads for a test, whatever the machine has.
+// Three threads for a test, on any machine.
 #pragma once
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ class TestThreads {
         }) {}
 
  private:
-  // Read when the number is asked for the first time.
+  // Set before the number of threads is read, at its first use.
   static inline const int variable_set_ = ::setenv("OMP_NUM_THREADS", "3", 1);
   base::ThreadPool pool_{"helper", 2};
   UseThreads use_;

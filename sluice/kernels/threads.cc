@@ -24,7 +24,7 @@ namespace {
 std::atomic<int> replicas = 1;
 thread_local const StartHelper* helpers = nullptr;
 
-// The positive number that a variable of the environment begins with.
+// Returns the positive number at the beginning of a variable of the environment.
 std::optional<int> number_in(const char* variable) {
   const std::string text = base::environment(variable).value_or("");
   int number = 0;
@@ -34,7 +34,7 @@ std::optional<int> number_in(const char* variable) {
 
 int threads_of_the_process() {
   static const int threads = [] {
-    // The processes of the run on this machine, as `sluice run` and torchrun tell them.
+    // The number of the run's processes on this machine, as `sluice run` and torchrun set it.
     const int processes = number_in("LOCAL_WORLD_SIZE").value_or(1);
     const auto cores = static_cast<int>(base::available_processors());
     return number_in("OMP_NUM_THREADS").value_or(std::max(1, cores / processes));
@@ -42,15 +42,15 @@ int threads_of_the_process() {
   return threads;
 }
 
-// oneDNN asks OpenMP how many threads it may open.
+// Sets OpenMP's number of threads, which limits oneDNN, to one; returns the number before.
 int keep_library_to_one_thread() {
   const int before = omp_get_max_threads();
   omp_set_num_threads(1);
   return before;
 }
 
-// What threads divide among themselves. A helper may come when its caller has long gone on: all of them own
-// it, and the body is looked at only for a part that is still to be done.
+// Work that threads share. A helper may come long after its caller has returned: all of them own the object,
+// and the body is used only for a part that is still to be done.
 class Work {
  public:
   Work() { std::fegetenv(&arithmetic_); }
@@ -61,10 +61,11 @@ class Work {
     (*work)->help();
   }
 
-  // Takes parts until none is left.
+  // Takes parts until no part is left.
   virtual void take_all() noexcept = 0;
 
-  // Parts are short: another thread's last one is worth some waiting awake, unless it needs this core.
+  // Parts are short: it is worth waiting awake for another thread's last part, unless that thread needs this
+  // core.
   void wait_for(size_t parts) const {
     constexpr int kLooks = 300;
     for (int look = 0; look < kLooks && done_.load() < parts; ++look) std::this_thread::yield();
@@ -73,7 +74,7 @@ class Work {
 
  protected:
   virtual bool all_are_taken() const = 0;
-  // One more part is done; with so many of them somebody may be waiting.
+  // Counts a finished part; when `waited_for` parts are done, wakes threads that wait for them.
   void finish_one(size_t waited_for) {
     if (done_.fetch_add(1) + 1 == waited_for) done_.notify_all();
   }
@@ -123,7 +124,7 @@ class Turns : public Work {
       : turns_(turns), count_(count), body_(&body), next_turns_(count) {}
 
   void take_all() noexcept override {
-    size_t last = 0;  // the index that this thread has had
+    size_t last = 0;  // the index that this thread had last
     for (size_t turn = 0; turn < turns_; ++turn) {
       const size_t first = last;
       for (size_t j = 0; j < count_; ++j) {
@@ -146,15 +147,15 @@ class Turns : public Work {
 
   const size_t turns_, count_;
   const std::function<void(size_t, size_t)>* body_;
-  std::vector<std::atomic<size_t>> next_turns_;  // of each index
+  std::vector<std::atomic<size_t>> next_turns_;  // for each index
 };
 
-// Calls alone() without helpers; else these do with the caller what make_work() returns, which has so many
-// parts, `at_once` of them at the same time.
+// Calls alone() if there are no helpers; else the helpers and the caller run the work from make_work(), which
+// has `parts` parts, `at_once` of them at the same time.
 template <typename Alone, typename MakeWork>
 void share(size_t parts, size_t at_once, const Alone& alone, const MakeWork& make_work) {
   const size_t wanted = std::min(at_once, static_cast<size_t>(threads_of_a_call()));
-  const StartHelper* const start = std::exchange(helpers, nullptr);  // the body's own loops have none
+  const StartHelper* const start = std::exchange(helpers, nullptr);  // loops inside the body have no helpers
   if (start == nullptr || wanted <= 1) {
     alone();
   } else {

@@ -19,19 +19,20 @@ namespace {
 
 using Product = stablehlo::ProductCall;
 
-// Below so many multiplications the call costs more than it gains.
+// The fewest multiplications for which a call gains more than it costs.
 constexpr int64_t kMinMultiplications = int64_t{1} << 16;
-// Below so many a second thread costs more than it gains.
+// The fewest multiplications for which a second thread gains more than it costs.
 constexpr int64_t kMinSharedMultiplications = int64_t{1} << 20;
-// Rows of a thread's part, because a helper comes late and may be called away; with fewer they are slower to
-// multiply.
+// The rows of a thread's part: few, because a helper comes late and may be called away, but fewer are slower
+// to multiply.
 constexpr int64_t kRowsOfPart = 128;
 
-// A product by oneDNN, done in parts: matrices of a batch, or rows. Its kernels take dense matrices only; any
-// other part of one would have to be copied.
+// A product by oneDNN, computed in parts: matrices of a batch, or rows. oneDNN's kernels take only dense
+// matrices; any other part of a matrix would have to be copied.
 class OnednnGemm : public Gemm {
  public:
-  // Of a batch in `part` matrices at a time, else in `part` rows. Null where the library has no fast kernel.
+  // Divides a batch into parts of `part` matrices, a single product into parts of `part` rows. Null if the
+  // library has no fast kernel.
   static std::unique_ptr<OnednnGemm> make(const Product& p, int64_t part);
   using Gemm::run;
   base::Status run(void* a, void* b, void* c, const Epilogue& epilogue) const override;
@@ -41,9 +42,9 @@ class OnednnGemm : public Gemm {
     dnnl_memory_desc_t a, b, c;
     std::unique_ptr<Primitive> product;
   };
-  // Prepared: b lies in the order that the library likes best, not as p says.
+  // Makes a part. Prepared: b has the order that is fastest for the library, not the order in p.
   static Part make_part(const Product& p, bool prepared);
-  // Has b prepared once for all parts, if they like the same order.
+  // Reorders b once for all parts, if all parts want the same order.
   void prepare(const Product& full, const Product& last);
 
   size_t whole_ = 0, part_ = 0, parts_ = 0;      // in matrices or rows
@@ -116,8 +117,8 @@ base::Status OnednnGemm::run(void* a, void* b, void* c, const Epilogue& epilogue
   });
 }
 
-// Whether the library is given parts of the rows of a product without a batch. Else the loop of our own,
-// which takes any part of a matrix as it lies, is as fast or faster (measured).
+// Returns whether the library computes a product without a batch in parts of its rows. Otherwise our own
+// loop, which reads any part of a matrix in place, is as fast or faster (measured).
 bool is_divided_by_rows(const Product& p) { return !p.transposed_a && p.m >= 2 * kRowsOfPart; }
 
 std::unique_ptr<Gemm> make_fastest(const Product& p) {
@@ -137,12 +138,12 @@ std::unique_ptr<Gemm> make_fastest(const Product& p) {
   return make_panel_gemm(p);
 }
 
-// What is done to a product's rows of so many floats.
+// The operations on a product's rows after the multiplication.
 struct Addition {
   const float* bias = nullptr;    // a row
-  bool rectified = false;         // then what is above 0 is kept; a NaN stays
-  const float* matrix = nullptr;  // as the result lies
-  bool gated = false;             // then the result stays where the matrix is above 0 or a NaN
+  bool rectified = false;         // then sums below 0 become 0; a NaN stays
+  const float* matrix = nullptr;  // in the result's layout
+  bool gated = false;  // then the result becomes 0 where the matrix is 0 or less; a NaN keeps the result
 };
 SLUICE_EACH_CPU
 void add_to_piece(const Addition& addition, const Piece& piece) {
@@ -186,7 +187,7 @@ bool has_gemm(const Product& p) {
 
 namespace {
 
-// What the operands behind a and b say: a bias [n], a matrix [m, n], or both.
+// Reads the operands after a and b: a bias [n], a matrix [m, n], or both.
 base::Result<Addition> addition_of(const Call& call, const Tensor& c) {
   Addition addition;
   SLUICE_TRY(addition.rectified, call.flag("rectified"));

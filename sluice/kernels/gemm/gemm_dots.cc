@@ -1,5 +1,6 @@
-// Each number of c is the dot product of a row of one side and a row of the other, as both lie. Some rows of
-// the side with many and all of the one with few are read side by side, with all their sums in registers.
+// Each number of c is the dot product of a row of one side and a row of the other, both as they are in
+// memory. Some rows of the side with many and all rows of the side with few are read together, with all their
+// sums in registers.
 #include "sluice/kernels/gemm/gemm_dots.h"
 
 #include <algorithm>
@@ -14,17 +15,17 @@ namespace {
 
 using Product = stablehlo::ProductCall;
 
-// With more rows packing them for tiles costs less than reading them from the cache again and again.
+// With more rows, packing them for tiles costs less than reading them from the cache repeatedly.
 constexpr size_t kMaxFew = 8;
-// Floats of a row at a time: those of all the few rows stay in the L2 cache.
+// The floats of a row that are read at a time: with them, all of the few rows stay in the L2 cache.
 constexpr size_t kFloatsAtOnce = 4096;
-// Shorter rows do not pay for the sums of registers.
+// Shorter rows do not pay for adding up the lanes of the sums.
 constexpr int64_t kMinLength = 256;
 // Multiplications of a thread's part.
 constexpr size_t kWorkOfPart = size_t{1} << 19;
 
-// Rows of `length` floats from the first ones on, `step` floats from each to the next; the result of many's
-// row i and few's row j is at c[i * c_many + j * c_few].
+// Rows of `length` floats, `step` floats apart, from `many` and `few` on. The result of row i of `many` and
+// row j of `few` is at c[i * c_many + j * c_few].
 struct Dots {
   const float *many, *few;
   size_t step, length;
@@ -65,7 +66,7 @@ SLUICE_INLINE void multiply_rows(const Dots& dots, size_t row) {
     }
 }
 
-// With as many rows at once as there are registers for their sums.
+// Multiplies as many rows at once as there are registers for their sums.
 template <typename L, size_t kFew>
 SLUICE_INLINE void multiply_few(const Dots& dots, size_t first, size_t rows) {
   constexpr size_t kSums = sizeof(L) == sizeof(Lanes16) ? 16 : 8, kRows = kFew <= 4 ? kSums / 4 : kSums / 8;

@@ -7,8 +7,8 @@
 
 namespace sluice::kernels {
 
-// c = a b, where b lies transposed and a or b^T has few rows: as the weights' gradient of a convolution with
-// few channels or filters, which is a sum over all pixels. Null for other products and CPUs.
+// Makes a kernel for c = a b if b is transposed and a or b^T has few rows. Such is the weights' gradient of a
+// convolution with few channels or filters, which is a sum over all pixels. Null for other products and CPUs.
 std::unique_ptr<Gemm> make_dot_gemm(const stablehlo::ProductCall& p);
 
 }  // namespace sluice::kernels

@@ -14,19 +14,20 @@ namespace {
 
 using Product = stablehlo::ProductCall;
 
-// The blocks of the loops over K and M: a panel of kBlockK rows lies in the L1 cache, kBlockM rows of a with
-// it in the L2 cache.
+// The blocks of the loops over K and M: a panel of kBlockK rows is in the L1 cache, together with kBlockM
+// rows of a in the L2 cache.
 constexpr size_t kBlockK = 256, kBlockM = 24 * kTileRows;
-// The block of the loop over N, where b is packed for one thread: kBlockK rows of it are half of an L2 cache.
+// The block of the loop over N if b is packed for one thread: kBlockK rows of it fill half of an L2 cache.
 constexpr size_t kBlockN = 256;
 
-// Floats of a b that is packed as a whole although it is larger than a: a thread keeps that memory.
+// The most floats of a b that is packed as a whole although it is larger than a: a thread keeps that memory.
 constexpr int64_t kMaxPackedB = 8 << 20;
 
-// Rows of a piece that only its reader sees (measured): it stays in the L2 cache.
+// The rows of a piece that only its reader sees (measured): it stays in the L2 cache.
 constexpr size_t kRowsOfOwnPiece = 8 * kTileRows;
 
-// The tiles at the right edge, which have fewer columns than the micro-kernel writes: in memory of their own.
+// Multiplies the tiles at the right edge, which have fewer columns than the micro-kernel writes, in memory of
+// their own.
 void multiply_edge(TileGemm tiles, size_t rows, size_t columns) {
   const size_t width = tile_columns();
   const Scratch sums(rows * width * sizeof(float));
@@ -47,14 +48,14 @@ void multiply_edge(TileGemm tiles, size_t rows, size_t columns) {
   }
 }
 
-// One block of rows and of K with all panels.
+// Multiplies one block of rows and of K with all panels.
 void multiply_block(const GemmSize& size, const TileRows& a, const float* panels, size_t panel_step, float* c,
                     size_t c_step, bool add) {
   const size_t width = tile_columns();
   for (size_t column = 0; column < size.columns; column += width, panels += panel_step) {
     const size_t columns = std::min(width, size.columns - column);
     TileGemm tiles = {a.first, a.tile_step, a.row_step, a.k_step, panels, size.k, c + column, c_step, add};
-    tiles.prefetch_a = column == 0 && a.k_step == 1;  // not packed, and not yet met
+    tiles.prefetch_a = column == 0 && a.k_step == 1;  // not packed, and not yet read
     if (columns == width)
       multiply_tiles(tiles, size.rows);
     else
@@ -80,7 +81,7 @@ class PackedB {
 
 MatrixView transposed(const MatrixView& matrix) { return {matrix.first, matrix.step, !matrix.transposed}; }
 
-// What is divided among the threads.
+// The dimension that is divided among the threads.
 enum class Divided { kBatch, kRows, kColumns, kTransposedColumns, kSplitK };
 
 class PanelGemm : public Gemm {
@@ -90,7 +91,7 @@ class PanelGemm : public Gemm {
         size_{static_cast<size_t>(p.m), static_cast<size_t>(p.n), static_cast<size_t>(p.k)},
         transposed_a_(p.transposed_a),
         transposed_b_(p.transposed_b) {
-    const int64_t sums = (p.m + p.n) * p.k / (8 * p.m * p.n);  // each writes a c
+    const int64_t sums = (p.m + p.n) * p.k / (8 * p.m * p.n);  // each part writes a c
     const int64_t rows = p.m / static_cast<int64_t>(kBlockM);
     int64_t parts = 1;
     if (p.batch > 1)
@@ -99,13 +100,13 @@ class PanelGemm : public Gemm {
       divided_ = Divided::kSplitK, parts = sums;
     else if (makes_transpose(p))
       divided_ = Divided::kTransposedColumns, parts = p.n / static_cast<int64_t>(kBlockM);
-    else if (p.m >= p.n ||  // or a's rows are to be packed once
+    else if (p.m >= p.n ||  // or packs a's rows only once
              (p.transposed_a && rows >= threads_of_a_call() && p.k * p.n <= kMaxPackedB))
       divided_ = Divided::kRows, parts = rows;
     else
       divided_ = Divided::kColumns, parts = p.n / kMaxTileColumns;
     parts_ = static_cast<size_t>(parts_of_a_call(parts));
-    if (divided_ == Divided::kSplitK) parts_ = std::min(parts_, size_.k);  // each makes its sum
+    if (divided_ == Divided::kSplitK) parts_ = std::min(parts_, size_.k);  // each part makes a sum of its own
   }
 
   using Gemm::run;
@@ -124,13 +125,13 @@ class PanelGemm : public Gemm {
   }
 
  private:
-  // Whether cᵀ = bᵀ aᵀ is made instead: b lies transposed, as the left side of that product is read, and
-  // packing it would move more than packing a and transposing the result.
+  // Returns whether cᵀ = bᵀ aᵀ is computed instead: b is transposed, so it already is the left side of that
+  // product, and packing it would move more than packing a and transposing the result.
   static bool makes_transpose(const Product& p) {
     return !p.transposed_a && p.transposed_b && p.m * (p.k + p.n) < p.k * p.n;
   }
 
-  // body(number, begin, count) for the parts of [0, extent), which begin at multiples of `step`.
+  // Calls body(number, begin, count) for the parts of [0, extent), which begin at multiples of `step`.
   template <typename Body>
   void for_parts(size_t extent, size_t step, const Body& body) const {
     const size_t steps = (extent + step - 1) / step;
@@ -151,8 +152,8 @@ class PanelGemm : public Gemm {
     });
   }
 
-  // body(piece), then epilogue(piece), for some rows and columns: where they belong in c or, without one, in
-  // memory of their own.
+  // Calls body(piece), then epilogue(piece), for some rows and columns, in their place in c or, without a c,
+  // in memory of their own.
   template <typename Body>
   void make_piece(size_t row, size_t rows, size_t column, size_t columns, float* c, const Epilogue& epilogue,
                   const Body& body) const {
@@ -247,8 +248,7 @@ void multiply_packed(const GemmSize& size, const MatrixView& a, const float* pan
     multiply_block(block, rows, panels + panel_floats(first), panel_step, c + row * c_step, c_step,
                    add || first > 0);
   };
-  // What stays in the caches: c's rows or, where K may be very long (a weight's gradient), the
-  // panels.
+  // The caches hold c's rows or, with a K that may be very long (a weight's gradient), the panels.
   if (a.transposed) {
     for (size_t first = 0; first < size.k; first += kBlockK)
       for (size_t row = 0; row < size.rows; row += kBlockM) multiply_at(row, first);

@@ -1,5 +1,5 @@
 // Products where one matrix is too long for the caches and another is small. The library reads the long ones
-// when it needs them, and waits; here they are prefetched while what came before is multiplied.
+// when it needs them, and waits; here they are prefetched during earlier multiplications.
 #include "sluice/kernels/gemm/gemm_thin.h"
 
 #include <algorithm>
@@ -19,18 +19,18 @@ using Product = stablehlo::ProductCall;
 
 constexpr size_t kColumns = kMaxTileColumns;  // of a tile, with AVX-512
 
-// Where the library is slower (measured): M, or K of a transposed a, is kMinLong at least; the
-// other two extents make a matrix of kMaxFloats at most, and the smaller of them is in [kMinNarrow,
+// The shapes for which the library is slower (measured): M, or K of a transposed a, is at least kMinLong; the
+// other two extents make a matrix of at most kMaxFloats, and the smaller of them is in [kMinNarrow,
 // kMaxNarrow].
 constexpr int64_t kMinLong = 12 << 10, kMaxFloats = 64 << 10, kMinNarrow = 64, kMaxNarrow = 128;
 // The block of the loop over K, without and with a transposed a (measured).
 constexpr size_t kBlockK = 128, kTransposedBlockK = 64;
-// Rows that stay in the caches while they meet all columns of b (measured).
+// The rows that stay in the caches while they meet all columns of b (measured).
 constexpr size_t kBlockM = 10 * kTileRows;
 
 bool fits_columns(int64_t count) { return count % static_cast<int64_t>(kColumns) == 0; }
 
-// One of the shares of so many floats each, the last of which may be smaller.
+// Prefetches share `number` of shares of `share` floats each; the last one may be smaller.
 SLUICE_INLINE void prefetch_share(const float* first, size_t floats, size_t number, size_t share) {
   const size_t begin = std::min(floats, number * share);
   prefetch<false>(first + begin, std::min(share, floats - begin));
@@ -63,7 +63,7 @@ class TallGemm : public Gemm {
   }
 
  private:
-  // As [k / kBlockK, n / kColumns, kBlockK, kColumns].
+  // Packs b as [k / kBlockK, n / kColumns, kBlockK, kColumns].
   void pack(const float* b, float* to) const {
     parallel_for(n_ / kColumns, [&](size_t panel) {
       const size_t column = panel * kColumns;
@@ -98,8 +98,8 @@ class TallGemm : public Gemm {
   bool transposed_b_;
 };
 
-// c [m, n] = aᵀ b of a [k, m] and b [k, n] with a very long K. Each part of K has a sum of its
-// own. The narrower one is packed; where that is a, what is made is cᵀ.
+// c [m, n] = aᵀ b with a [k, m] and b [k, n] with a very long K. Each part of K has a sum of its own. The
+// narrower matrix is packed; if it is a, the product is computed as cᵀ.
 class DeepGemm : public Gemm {
  public:
   explicit DeepGemm(const Product& p)
@@ -109,7 +109,7 @@ class DeepGemm : public Gemm {
         n_(static_cast<size_t>(transposed_ ? p.m : p.n)),
         parts_(static_cast<size_t>(std::min(p.k, parts_of_a_call((p.m + p.n) * p.k / (8 * p.m * p.n))))) {}
 
-  // Whether there are columns enough, of b or of a.
+  // Returns whether b, or a, has a suitable number of columns.
   static bool fits(const Product& p) { return makes_transpose(p) || fits_columns(p.n); }
 
   using Gemm::run;
@@ -132,7 +132,7 @@ class DeepGemm : public Gemm {
  private:
   static bool makes_transpose(const Product& p) { return p.m < p.n && fits_columns(p.m); }
 
-  // [m, n] to [n, m].
+  // Transposes [m, n] to [n, m].
   void write_transposed(const float* from, float* to) const {
     parallel_for(n_ / kLineFloats, [&](size_t part) {
       const size_t first = part * kLineFloats;
@@ -168,7 +168,7 @@ class DeepGemm : public Gemm {
     }
   }
 
-  // As [n / kColumns, k, kColumns].
+  // Packs b as [n / kColumns, k, kColumns].
   void pack(const float* b, size_t k, float* to) const {
     for (size_t column = 0; column < n_; column += kColumns)
       pack_columns(b + column, n_, /*transposed=*/false, k, to + column * k);

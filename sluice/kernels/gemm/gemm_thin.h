@@ -1,4 +1,4 @@
-// GEMM with a very long M or K, whose other matrix is small. Internal to this room.
+// GEMM with a very long M or K and a small other matrix. Internal to this room.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace sluice::kernels {
 
-// Whether the kernel here is faster than the library's.
+// Returns whether this kernel is faster than the library's.
 bool is_thin(const stablehlo::ProductCall& p);
-// Null where the CPU or the shape does not fit.
+// Makes a kernel; null for other CPUs and shapes.
 std::unique_ptr<Gemm> make_thin_gemm(const stablehlo::ProductCall& p);
 
 }  // namespace sluice::kernels

@@ -8,7 +8,7 @@
 namespace sluice::kernels {
 namespace {
 
-// kRows of c's rows, or fewer, and kVectors of its columns.
+// Multiplies kRows of c's rows, or fewer, and kVectors vectors of its columns.
 template <typename L, size_t kVectors, size_t kRows>
 SLUICE_INLINE void multiply_rows(const TileGemm& product, size_t rows) {
   if constexpr (kRows > 1)
@@ -40,7 +40,7 @@ SLUICE_INLINE void multiply_rows(const TileGemm& product, size_t rows) {
 
 constexpr size_t kPrefetchTiles = 2;
 
-// kTiles tiles at once, with as many sums as one that is as wide as all of them.
+// Multiplies kTiles tiles at once; they have the same number of sums as one tile of their total width.
 template <typename L, size_t kTiles>
 SLUICE_INLINE void multiply_tiles_of(const TileGemm& product, size_t rows) {
   constexpr size_t kRows = kTiles * kTileRows, kVectors = kTileVectors<L> / kTiles;
@@ -64,7 +64,8 @@ SLUICE_INLINE void multiply_tiles_by(const TileGemm& product, size_t rows) {
   multiply_tiles_of<L, 1>(product, rows);
 }
 
-// Rows of a matrix that are prefetched while others are packed: too far apart for the hardware's prefetcher.
+// The rows of a matrix that are prefetched while others are packed: too far apart for the hardware's
+// prefetcher.
 constexpr size_t kPrefetchRows = 12;
 
 // Transposes the 8×8 numbers of eight vectors.
@@ -126,11 +127,12 @@ SLUICE_INLINE void pack_columns_by(const float* matrix, size_t step, bool transp
     for (size_t column = 0; column < kWidth; ++column) to[p * kWidth + column] = matrix[column * step + p];
 }
 
-// Rows of k that are prefetched: each is a short piece of a row that lies far from the next.
+// The rows of k that are prefetched: each is a short piece of a row that is far from the next.
 constexpr size_t kPrefetchK = 8;
 
-// A register has more floats than a tile has rows: what is written behind a tile's row is overwritten by the
-// next one, and what is read behind a row of the matrix is of the next one. So the last row is copied alone.
+// A register has more floats than a tile has rows: the excess that is written after a tile's row is
+// overwritten by the next row, and the excess that is read after a row of the matrix belongs to the next row.
+// So the last row is copied separately.
 template <typename L>
 SLUICE_INLINE void pack_tiles_by(const float* matrix, size_t step, size_t rows, size_t k, float* to) {
   static_assert(kFloatsOf<Lanes8> >= kTileRows);
@@ -153,7 +155,7 @@ SLUICE_INLINE void pack_tiles_by(const float* matrix, size_t step, size_t rows, 
   }
 }
 
-// By squares of kSide×kSide.
+// Transposes squares of kSide×kSide.
 template <typename L>
 SLUICE_INLINE void transpose_by(const float* from, size_t from_step, size_t rows, size_t columns, float* to,
                                 size_t to_step) {

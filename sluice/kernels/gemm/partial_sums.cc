@@ -7,7 +7,7 @@
 namespace sluice::kernels {
 namespace {
 
-// Elements that a thread adds up before it looks for the next ones: they stay in its L1 cache.
+// The elements that a thread adds up before it takes the next ones: they stay in its L1 cache.
 constexpr size_t kPiece = 4 << 10;
 
 }  // namespace

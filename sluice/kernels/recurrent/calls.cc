@@ -1,4 +1,4 @@
-// The handlers of recurrent layers' calls.
+// Handles the calls of recurrent layers.
 #include <algorithm>
 
 #include "sluice/kernels/recurrent/recurrent.h"
@@ -10,16 +10,16 @@ using stablehlo::Dims;
 
 struct RecurrentCall {
   Recurrent of{};
-  Dims state, states, gates;  // states: of all steps; gates: as many as the weight has
+  Dims state, states, gates;  // states: of all steps; gates: in the number that the weight has
 };
 
-// Where the operands are that all calls have behind the first two; sizes may be missing.
+// The positions of operands that follow the first two in all calls; sizes may be missing.
 struct Places {
   size_t state, sizes;
 };
 
-// What all calls begin with: operand 0, a row [parts * hidden] for each step and sequence, and operand 1, the
-// weight of so many gates.
+// Reads the first operands of all calls: operand 0, a row [parts * hidden] for each step and sequence, and
+// operand 1, the weight of `gates` gates.
 base::Result<RecurrentCall> read(const Call& call, int64_t parts, int64_t gates, Places places) {
   if (!has_recurrent()) return tl::unexpected<Error>(no_kernel("recurrent layer").error());
   RecurrentCall found;
@@ -53,7 +53,7 @@ base::Result<RecurrentCall> read(const Call& call, int64_t parts, int64_t gates,
   return found;
 }
 
-// A result that begins as what the operand is: the gradients of states.
+// Copies an operand to a result, for the gradients of states, which are updated in place.
 base::Result<float*> copied(const Call& call, size_t operand, size_t result, const char* name,
                             const Dims& dims) {
   SLUICE_TRY(const Tensor from, call.operand(operand, name, dims));

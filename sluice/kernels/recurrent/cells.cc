@@ -6,7 +6,7 @@
 namespace sluice::kernels {
 namespace {
 
-// Up to so many of L's floats: all of them where `count` says so, else the first ones, the others being 0.
+// Loads the first `count` floats, at most all of L; the other lanes are 0.
 template <typename L>
 SLUICE_INLINE void load_some(const float* from, size_t count, L& value) {
   if (count == kFloatsOf<L>) return load(from, value);
@@ -22,7 +22,7 @@ SLUICE_INLINE void store_some(const L& value, size_t count, float* to) {
   for (size_t i = 0; i < count; ++i) to[i] = some[i];
 }
 
-// take_lanes: up to a register's units, at a place. next_row: on to the next sequence.
+// take_lanes computes up to a register of units, at a place. next_row moves to the next sequence.
 
 template <typename L>
 SLUICE_INLINE void take_lanes(const LstmStep& s, size_t column, size_t count) {
@@ -137,7 +137,7 @@ SLUICE_INLINE void next_row(GruGradientStep& s) {
   s.grad_input += 3 * s.hidden, s.grad_state += 3 * s.hidden, s.grad_hidden += s.hidden;
 }
 
-// Comparisons are such that NaN stays NaN.
+// These comparisons keep NaN as NaN.
 template <typename L>
 SLUICE_INLINE void take_lanes(const RnnStep& s, size_t column, size_t count) {
   L h;

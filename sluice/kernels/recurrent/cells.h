@@ -1,19 +1,19 @@
-// One step of some hidden units of some sequences, after the state's product. Internal to this room.
+// Computes one step of some hidden units of some sequences, after the state's product. Internal to this room.
 #pragma once
 
 #include <cstddef>
 
 namespace sluice::kernels {
 
-// Pointers are to the first unit of the first sequence; where there are several gates, of the first one. From
-// a sequence to the next it is so many floats: `hidden` of them, or of gates as many times as there are; from
-// a gate to the next, `hidden`.
+// Some hidden units of some sequences. Pointers point to the first unit of the first sequence, in a tensor
+// with several gates to its first gate. The distance from a gate to the next is `hidden` floats; from a
+// sequence to the next it is `hidden` floats times the number of gates.
 struct Units {
   size_t rows, columns, hidden;
 };
 
-// What a sequence's state was before the step: `before`. The gradients of the states behind the step become
-// those of the states before it, but for what goes through the weight.
+// `before` is a sequence's state before the step. The gradients of the states after the step become the
+// gradients of the states before it, without the part that goes through the weight.
 
 struct LstmStep : Units {
   const float* before;  // the cells
@@ -26,7 +26,8 @@ struct LstmGradientStep : Units {
 
 struct GruStep : Units {
   const float *before, *gates, *bias;
-  float *activations, *output;  // activations: before, what the state adds to r, z and n, the last one fourth
+  float *activations,
+      *output;  // activations: before the step, what the state adds to r, z and n, the last one fourth
 };
 struct GruGradientStep : Units {
   const float *before, *activations, *grad_output;
@@ -43,7 +44,7 @@ struct RnnGradientStep : Units {
   bool relu;
 };
 
-// Where has_lanes8().
+// Need has_lanes8().
 void take(const LstmStep& step);
 void take(const LstmGradientStep& step);
 void take(const GruStep& step);

@@ -12,18 +12,19 @@
 namespace sluice::kernels {
 namespace {
 
-// Sequences of a thread's part: with fewer, multiplying them waits for the weight.
+// The fewest sequences of a thread's part: with fewer, multiplying them waits for the weight.
 constexpr size_t kMinRows = 4, kMinRowsOfLargeWeight = 2 * kTileRows;
-// What fits into a core's own cache beside the rest.
+// The largest weight that fits into a core's own cache with the other data.
 constexpr size_t kLargeWeight = size_t{3} << 17;  // floats: 1.5 MiB
 
-// What a thread works on: sequences, and blocks of as many hidden units as a tile has columns.
+// A thread's share: sequences, and blocks of hidden units that are as wide as a tile.
 struct Part {
   size_t row, rows, block, blocks;
 };
 
-// work(k, part) for each k below `count`, in order, for parts that together are everything. A part may read
-// what all others did for smaller k only where it has all hidden units or a step has ended for all.
+// Calls work(k, part) for each k below `count`, in order, for parts that together cover everything. A part
+// may read the results of other parts for smaller k only if parts have all hidden units or if a step has
+// ended for all.
 template <typename Work>
 void in_parts(const Recurrent& of, size_t gates, size_t count, const Work& work) {
   const auto threads = static_cast<size_t>(threads_of_a_call());
@@ -44,43 +45,44 @@ void in_parts(const Recurrent& of, size_t gates, size_t count, const Work& work)
   });
 }
 
-// The place in time of step k of those that are taken.
+// Returns the position in time of the k-th step to be computed.
 size_t time_of(const Recurrent& of, size_t k) { return of.reverse ? of.steps - 1 - k : k; }
 
-// How many of a part's sequences have step t.
+// Returns how many of a part's sequences have step t.
 size_t rows_at(const Recurrent& of, size_t t, const Part& part) {
   if (of.sizes == nullptr) return part.rows;
-  // It is data, and may be anything.
+  // The size is the caller's data and may have any value.
   const float size = of.sizes[t];
   const size_t present = size > 0 ? static_cast<size_t>(std::min(size, static_cast<float>(of.batch))) : 0;
   return std::min(part.rows, present - std::min(present, part.row));
 }
 
-// A block of a part at one step. It begins at at(gates) where so many gates of all steps lie beside each
-// other, at at(1) among the states of all steps, and at initial() among states without steps, such as the
-// first ones.
+// A block of a part at one step. It begins at at(gates) in a tensor of all steps with that number of adjacent
+// gates, at at(1) in the states of all steps, and at initial() in states without steps, such as the first
+// ones.
 struct Block {
   Units present;  // of the sequences that have the step
   size_t rows;    // all sequences
   size_t column;
-  // Of the first sequence: at this step, without steps, and at the step before, which the first one lacks.
+  // The row of the first sequence: at this step, in tensors without steps, and at the step before, if there
+  // is one.
   size_t row, initial_row, row_before;
   bool is_first;
 
   size_t at(size_t gates) const { return row * gates * present.hidden + column; }
   size_t initial() const { return initial_row * present.hidden + column; }
-  // The states when the step began, of the block.
+  // Returns the block's states at the beginning of the step.
   const float* before(const float* states, const float* first) const {
     return (is_first ? first : states) + row_before * present.hidden + column;
   }
 
-  // x, of all steps: 0 for sequences that have the step no more.
+  // Sets x, a tensor of all steps, to 0 for sequences that no longer have the step.
   void clear(float* x, size_t gates) const {
     for (size_t row_of = present.rows; row_of < rows; ++row_of)
       for (size_t gate = 0; gate < gates; ++gate)
         std::fill_n(x + at(gates) + (row_of * gates + gate) * present.hidden, present.columns, 0.f);
   }
-  // They keep their state.
+  // Copies the states of sequences that no longer have the step.
   void keep(float* states, const float* first) const {
     const float* const from = before(states, first);
     for (size_t row_of = present.rows; row_of < rows; ++row_of)
@@ -88,7 +90,7 @@ struct Block {
   }
 };
 
-// For each block of a part at step k, with its number.
+// Calls body(number, block) for each block of a part at step k.
 template <typename Body>
 void for_blocks(const Recurrent& of, size_t k, const Part& part, const Body& body) {
   const size_t t = time_of(of, k), present = rows_at(of, t, part), width = tile_columns();
@@ -105,18 +107,19 @@ void for_blocks(const Recurrent& of, size_t k, const Part& part, const Body& bod
   }
 }
 
-// Where the state's product with a gate's weight goes, for a block.
+// The destination of the state's product with a gate's weight, for a block.
 struct Target {
   float* first;
   size_t step;
   bool add;
 };
 
-// target(block, gate) says where the product of the state before is wanted; then step(block) does the rest.
+// Runs all steps: target(block, gate) returns the destination of the previous state's product; then
+// step(block) does the rest.
 template <typename TargetOf, typename Step>
 void forward(const Recurrent& of, size_t gates, const float* first, float* output, const TargetOf& target,
              const Step& step) {
-  // The weight of a block's gates, one panel each.
+  // The packed weights: one panel for each gate of a block.
   const size_t panel_step = panel_floats(of.hidden), panels = gates * panels_of(of.hidden);
   const Scratch packed(panels * panel_step * sizeof(float));
   parallel_for(panels, [&](size_t i) {
@@ -139,16 +142,18 @@ void forward(const Recurrent& of, size_t gates, const float* first, float* outpu
   });
 }
 
-// What all gradients have. grad_state: of what the state adds to the gates, [steps, batch, gates * hidden].
+// The tensors of every gradient. grad_state: the gradient of what the state adds to the gates, [steps, batch,
+// gates * hidden].
 struct Gradient {
   size_t gates;
   const float *grad_output, *grad_state;
   float* grad_hidden;
-  // Whether step() leaves in grad_hidden what reaches the state before other than through the weight.
+  // Whether step() leaves in grad_hidden the part of the previous state's gradient that does not go through
+  // the weight.
   bool add;
 };
 
-// step(block) makes the gradients of a step's gates.
+// Runs all steps backward; step(block) makes the gradients of a step's gates.
 template <typename Step>
 void backward(const Recurrent& of, const Gradient& gradient, const Step& step) {
   const size_t all_gates = gradient.gates * of.hidden, panel_step = panel_floats(all_gates);
@@ -156,8 +161,8 @@ void backward(const Recurrent& of, const Gradient& gradient, const Step& step) {
   parallel_for(panels_of(of.hidden), [&](size_t i) {
     pack_panel({of.weight, of.hidden, false}, all_gates, of.hidden, i, packed.floats() + i * panel_step);
   });
-  // A step's gates first, then the state before it by all of them: with the gates of the next step to come,
-  // so that threads meet but once.
+  // Computes a step's gates first, then from all of them the state before it, in the same turn as the gates
+  // of the next step, so that threads meet only once a step.
   const auto through_weight = [&](size_t number, const Block& block) {
     const Units& present = block.present;
     multiply_packed({present.rows, present.columns, all_gates},

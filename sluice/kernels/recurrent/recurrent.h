@@ -1,44 +1,45 @@
-// All steps of a recurrent layer in one direction, and of its gradient. Internal to this room.
+// Runs all steps of a recurrent layer in one direction, and of its gradient. Internal to this room.
 //
 // The weight is packed once for all steps. Sequences do not depend on each other: each thread has some of
-// them from the first step to the last and waits for nobody. Few sequences and a weight that no core's cache
-// holds are another case: there each thread has some of the hidden units, whose part of the weight stays with
-// it, and all threads meet after each step.
+// them from the first step to the last and waits for no other. With few sequences and a weight that no core's
+// cache holds, each thread instead has some of the hidden units, whose part of the weight stays in its cache,
+// and all threads meet after each step.
 #pragma once
 
 #include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
-// What all layers have. Gates stand beside each other: i, f, g, o of an LSTM, r, z, n of a GRU. States are
-// [batch, hidden], those of all steps [steps, batch, hidden].
+// The parameters of every layer. Gates are adjacent: i, f, g, o of an LSTM, r, z, n of a GRU. States are
+// [batch, hidden]; states of all steps are [steps, batch, hidden].
 struct Recurrent {
   size_t steps, batch, hidden;
   const float* weight;  // [gates * hidden, hidden]: from a hidden state to the gates
-  const float* sizes;   // [steps]: so many sequences, the first ones, have the step; null: all
+  const float* sizes;   // [steps]: the number of sequences, the first ones, that have the step; null: all
   bool reverse;         // the last step comes first
 };
 
-// In what follows grad_hidden and grad_cell are the gradients of the last states; then those of the first
-// ones. grad_output: of each step's hidden state.
+// In the gradients below, grad_hidden and grad_cell are on input the gradients of the last states, and on
+// output of the first states. grad_output: the gradient of each step's hidden state.
 
 struct Lstm {
   const float *hidden, *cell;  // the first states
-  float* gates;                // what the input adds; then their values after their functions
-  float *output, *cells;       // to these: each step's states
+  float* gates;                // on input what the input adds; on output their values after their functions
+  float *output, *cells;       // output only: each step's states
 };
 void lstm(const Recurrent& of, const Lstm& tensors);
 
 struct LstmGradient {
   const float *cell, *cells, *grad_output;
-  float* gates;  // after their functions; then their gradients
+  float* gates;  // on input after their functions; on output their gradients
   float *grad_hidden, *grad_cell;
 };
 void lstm_gradient(const Recurrent& of, const LstmGradient& tensors);
 
 // Activations are [steps, batch, 4 hidden]: r, z, n, and what the state adds to n before r scales it.
 struct Gru {
-  const float *hidden, *gates, *bias;  // the first state; what the input adds; what is added to the state's
+  const float *hidden, *gates,
+      *bias;  // the first state; what the input adds; what is added to the state's part
   float *activations, *output;
 };
 void gru(const Recurrent& of, const Gru& tensors);
@@ -50,10 +51,10 @@ struct GruGradient {
 };
 void gru_gradient(const Recurrent& of, const GruGradient& tensors);
 
-// The hidden state is the gate's tanh, or its positive part where `relu` says so.
+// The hidden state is the gate's tanh, or its positive part if `relu` is set.
 struct Rnn {
   const float* hidden;
-  float* output;  // what the input adds to the gate; then each step's state
+  float* output;  // on input what the input adds to the gate; on output each step's state
   bool relu;
 };
 void rnn(const Recurrent& of, const Rnn& tensors);
@@ -65,10 +66,10 @@ struct RnnGradient {
 };
 void rnn_gradient(const Recurrent& of, const RnnGradient& tensors);
 
-// Whether this CPU has registers for them.
+// Returns whether this CPU has registers for these kernels.
 bool has_recurrent();
 
-// The handlers.
+// Handle the calls of recurrent layers.
 base::Status call_lstm(const Call& call);
 base::Status call_lstm_gradient(const Call& call);
 base::Status call_gru(const Call& call);

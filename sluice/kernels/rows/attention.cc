@@ -15,14 +15,14 @@
 namespace sluice::kernels {
 namespace {
 
-// Keys of a block: with the widest panel of queries they take 32 KiB.
+// The keys of a block: with the widest panel of queries they take 32 KiB.
 constexpr size_t kKeysOfBlock = 128;
 
-// Rows that are prefetched: those of one head lie too far apart for the hardware's prefetcher.
+// The rows that are prefetched: rows of one head are too far apart for the hardware's prefetcher.
 constexpr size_t kPrefetchRows = 16;
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
-// Where the largest score begins: a number, so that the distance of -inf from it is one, too.
+// The initial largest score: a finite number, so that the distance from it to -inf is a number, too.
 constexpr float kLowest = std::numeric_limits<float>::lowest();
 
 template <typename L>
@@ -34,7 +34,7 @@ SLUICE_INLINE void scale_floats_by(float* x, size_t floats, float factor) {
   }
 }
 
-// x [rows, a panel] += addends [rows, a panel].
+// Computes x [rows, a panel] += addends [rows, a panel].
 template <typename L>
 SLUICE_INLINE void add_floats_by(const float* addends, size_t floats, float* x) {
   L value, addend;
@@ -45,7 +45,7 @@ SLUICE_INLINE void add_floats_by(const float* addends, size_t floats, float* x) 
   }
 }
 
-// x [rows, a panel], to each row of which its number is added.
+// Adds to each row of x [rows, a panel] its number from `addends`.
 template <typename L>
 SLUICE_INLINE void add_to_rows_by(const float* addends, size_t rows, float* x) {
   constexpr size_t kVectors = kTileVectors<L>, kWidth = kTileColumns<L>;
@@ -58,8 +58,8 @@ SLUICE_INLINE void add_to_rows_by(const float* addends, size_t rows, float* x) {
     }
 }
 
-// Scores [keys, a panel] become exponentials of their distances from the largest score so far. `max` and
-// `sum` run along; what was summed up before, in `output` [size, a panel] too, is brought to the new maxima.
+// Replaces scores [keys, a panel] by the exponentials of their distances from the largest score so far.
+// Updates `max` and `sum`, and rescales earlier sums, also in `output` [size, a panel], to the new maxima.
 template <typename L>
 SLUICE_INLINE void take_exponentials_by(float* scores, size_t keys, float* max, float* sum, float* output,
                                         size_t size) {
@@ -103,7 +103,7 @@ SLUICE_INLINE void take_exponentials_by(float* scores, size_t keys, float* max, 
   for (size_t j = 0; j < kVectors; ++j) store(sums[j], sum + j * kFloatsOf<L>);
 }
 
-// x [rows, a panel], each column divided by its number, or 0 where that is 0.
+// Divides each column of x [rows, a panel] by its number, or sets it to 0 if that number is 0.
 template <typename L>
 SLUICE_INLINE void divide_columns_by(float* x, size_t rows, const float* divisors) {
   constexpr size_t kVectors = kTileVectors<L>, kWidth = kTileColumns<L>;
@@ -121,7 +121,7 @@ SLUICE_INLINE void divide_columns_by(float* x, size_t rows, const float* divisor
     }
 }
 
-// The sums over the rows of a b, both [rows, a panel].
+// Sums a b over the rows, both [rows, a panel].
 template <typename L>
 SLUICE_INLINE void multiply_columns_by(const float* a, const float* b, size_t rows, float* to) {
   constexpr size_t kVectors = kTileVectors<L>, kWidth = kTileColumns<L>;
@@ -137,7 +137,8 @@ SLUICE_INLINE void multiply_columns_by(const float* a, const float* b, size_t ro
   for (size_t j = 0; j < kVectors; ++j) store(sums[j], to + j * kFloatsOf<L>);
 }
 
-// Scores [keys, a panel] become probabilities, and the probabilities' gradients those of the scores.
+// Replaces scores [keys, a panel] by probabilities, and the probabilities' gradients by the scores'
+// gradients.
 template <typename L>
 SLUICE_INLINE void take_gradients_by(float* scores, float* gradients, size_t keys, const float* logsumexp,
                                      const float* delta) {
@@ -161,14 +162,15 @@ SLUICE_INLINE void take_gradients_by(float* scores, float* gradients, size_t key
     }
 }
 
-// What decides for a panel of queries which keys they keep.
+// The data that decides which keys each query of a panel keeps.
 struct Decisions {
   alignas(64) uint32_t first_seeds[kMaxTileColumns] = {}, second_seeds[kMaxTileColumns] = {};
   uint32_t kept_below = 0;
-  float factor = 0;  // of what is kept
+  float factor = 0;  // of the kept values
 };
 
-// x [keys, a panel], from `first_key` on: what is kept is multiplied, the rest becomes 0.
+// Multiplies the kept values of x [keys, a panel] by the factor and sets the others to 0; the first key is
+// `first_key`.
 template <typename L>
 SLUICE_INLINE void drop_by(const Decisions& decisions, size_t first_key, size_t keys, float* x) {
   typedef uint32_t Words __attribute__((vector_size(sizeof(L))));
@@ -212,7 +214,7 @@ SLUICE_BY_LANES(take_gradients,
 SLUICE_BY_LANES(drop, (const Decisions& decisions, size_t first_key, size_t keys, float* x),
                 (decisions, first_key, keys, x))
 
-// One head's matrix in a tensor of so many positions: [positions, size], whose rows lie `step` floats apart.
+// One head's matrix [positions, size] in a tensor of several heads; its rows are `step` floats apart.
 struct Head {
   size_t first, step;
 };
@@ -225,7 +227,7 @@ Head output_of(const Attention& of, size_t head) { return head_of(of, of.queries
 Head queries_of(const Attention& of, size_t head) {
   return head_of(of, of.queries, of.heads, head, parts_of(of));
 }
-// Those of keys, of values and of their gradients, by the number of a head of keys.
+// Returns the matrix of keys, of values or of their gradients for a head of keys.
 Head keys_of(const Attention& of, size_t head) {
   return head_of(of, of.keys, of.heads / of.sharing(), head, parts_of(of));
 }
@@ -233,7 +235,7 @@ Head keys_of(const Attention& of, size_t head) {
 // A panel of queries.
 struct Panel {
   size_t first, count;  // queries
-  size_t keys;          // those that one of them sees
+  size_t keys;          // the number of keys that at least one of the queries sees
 };
 size_t panels_of_queries(const Attention& of) { return panels_of(of.queries); }
 Panel panel_of(const Attention& of, size_t number) {
@@ -251,7 +253,7 @@ class MaskBlock {
     return of.mask.query_step == 0 ? 0 : kKeysOfBlock * tile_columns();
   }
 
-  // False: no query of the panel sees a key of the block.
+  // Reads the block's mask. Returns false if no query of the panel sees a key of the block.
   bool read(const Panel& panel, size_t first_key, size_t keys) {
     if (of_.data == nullptr) return true;
     const float* const from = of_.data + panel.first * of_.query_step + first_key;
@@ -263,7 +265,7 @@ class MaskBlock {
     of_keys_ = from;
     return seen;
   }
-  // Of what was read.
+  // Adds the mask that was read.
   void add(size_t keys, float* scores) const {
     if (of_.data == nullptr) return;
     if (of_.query_step == 0) {
@@ -275,11 +277,11 @@ class MaskBlock {
 
  private:
   Mask of_;
-  float* room_;                     // the block as a panel, where queries differ
-  const float* of_keys_ = nullptr;  // where they are all alike
+  float* room_;                     // the block as a panel, if queries have different masks
+  const float* of_keys_ = nullptr;  // one row, if all queries have the same mask
 };
 
-// The decisions for a panel of one head. Without dropout nothing reads them.
+// Returns the decisions for a panel of one head. Without dropout nothing reads them.
 Decisions decisions_of(const Attention& of, size_t head, const Panel& panel) {
   Decisions made;
   const Dropout& dropout = of.dropout;
@@ -293,14 +295,14 @@ Decisions decisions_of(const Attention& of, size_t head, const Panel& panel) {
   return made;
 }
 
-// Hides from each query the keys behind it.
+// Hides from each query the keys at later positions.
 void hide(const Panel& panel, size_t first_key, size_t keys, float* scores) {
   const size_t width = tile_columns();
   for (size_t key = std::max(first_key, panel.first + 1); key < first_key + keys; ++key)
     std::fill_n(scores + (key - first_key) * width, std::min(width, key - panel.first), -kInfinity);
 }
 
-// One head's keys or values, packed for many panels of queries.
+// Packs one head's keys or values for many panels of queries.
 void pack_head(const Head& head, const float* tensor, size_t positions, size_t size, float* to) {
   for (size_t row = 0; row < positions; ++row) {
     const float* const from = tensor + head.first + row * head.step;
@@ -308,7 +310,7 @@ void pack_head(const Head& head, const float* tensor, size_t positions, size_t s
     std::copy_n(from, size, to + row * size);
   }
 }
-// The same as [tiles, positions, kTileRows]: its transpose is the left side of a product.
+// Packs them as [tiles, positions, kTileRows]: the transpose is the left side of a product.
 void pack_transposed(const Head& head, const float* tensor, size_t positions, size_t size, float* to) {
   pack_rows({tensor + head.first, head.step, true}, size, positions, to);
 }
@@ -316,14 +318,14 @@ size_t transposed_floats(size_t positions, size_t size) {
   return (size + kTileRows - 1) / kTileRows * kTileRows * positions;
 }
 
-// [keys, a panel]: rows of pack_head, times what is packed as [size, a panel]. With few queries half of the
-// panel is not written, here and below: nobody looks at what is made of it.
+// Computes [keys, a panel]: rows from pack_head times a matrix that is packed as [size, a panel]. With few
+// queries half of the panel is not written, here and below; nothing reads results from that half.
 void multiply_keys(const float* rows, size_t keys, const float* packed, size_t size, size_t queries,
                    float* to) {
   multiply_tiles({rows, kTileRows * size, size, 1, packed, size, to, tile_columns(), false, queries}, keys);
 }
-// [size, a panel]: what pack_transposed made of `positions`, from some key on, times a block's scores, added
-// up.
+// Adds to [size, a panel]: the matrix that pack_transposed made of `positions`, from some key on, times a
+// block's scores.
 void multiply_sizes(const float* transposed, size_t positions, size_t keys, const float* scores, size_t size,
                     size_t queries, float* to) {
   multiply_tiles(
@@ -331,7 +333,7 @@ void multiply_sizes(const float* transposed, size_t positions, size_t keys, cons
       size);
 }
 
-// Some of one head's panels of queries.
+// Computes some of one head's panels of queries.
 class HeadAttention {
  public:
   HeadAttention(const Attention& of, const float* k, const float* v, size_t head)
@@ -385,8 +387,8 @@ class HeadAttention {
   MaskBlock mask_;
 };
 
-// The rows of some queries, packed as b of a product: panels of `size`. What lies behind their
-// end in the last panel counts nothing.
+// Packs the rows of some queries as b of a product: panels of `size`. The columns after their end in the last
+// panel have no effect.
 void pack_query_rows(const float* rows, size_t step, size_t queries, size_t size, float* to) {
   const size_t width = tile_columns();
   for (size_t column = 0; column < size; column += width)
@@ -394,8 +396,8 @@ void pack_query_rows(const float* rows, size_t step, size_t queries, size_t size
       std::copy_n(rows + row * step + column, std::min(width, size - column), to);
 }
 
-// The gradients of one head of keys, and of the heads of queries that it serves. The sums of keys and values
-// lie in panels of `size`.
+// Computes the gradients of one head of keys, and of the heads of queries that share it. The sums of keys and
+// values are in panels of `size`.
 class HeadGradient {
  public:
   HeadGradient(const Attention& of, const AttentionGradient& tensors, size_t head)
@@ -450,7 +452,7 @@ class HeadGradient {
     MaskBlock mask;
   };
 
-  // What each query of a panel has.
+  // The numbers of each query in a panel.
   struct PanelNumbers {
     alignas(64) float delta[kMaxTileColumns] = {}, logsumexp[kMaxTileColumns] = {};
     Decisions decisions;
@@ -496,7 +498,7 @@ class HeadGradient {
     add_rows(scores_, panel, key, keys, grad_rows_, sums_of_values_);
   }
 
-  // sums [keys, size] += scores [keys, queries] rows [queries, size].
+  // Computes sums [keys, size] += scores [keys, queries] rows [queries, size].
   void add_rows(const float* scores, const Panel& panel, size_t key, size_t keys, const float* rows,
                 float* sums) const {
     for (size_t i = 0; i < panels_of(of_.size); ++i) {
@@ -527,8 +529,8 @@ class HeadGradient {
 
 void attend(const Attention& attention, const float* q, const float* k, const float* v, float* output,
             float* logsumexp) {
-  // Few heads are shared by several threads, each of which packs keys and values again. Every so many panels:
-  // with `causal` the last ones see the most keys.
+  // If there are few heads, several threads share each of them, and each thread packs keys and values again.
+  // A thread's panels are `shares` apart, because with `causal` the last panels see the most keys.
   const size_t heads = attention.batch * attention.heads, panels = panels_of_queries(attention);
   const auto parts = static_cast<size_t>(kMaxPartsPerThread * threads_of_a_call());
   const size_t shares = std::min(panels, (parts + heads - 1) / heads);
@@ -553,15 +555,15 @@ bool has_attention(const stablehlo::AttentionCall& call) {
 
 namespace {
 
-// A call's tensors: q is the operand `first`, with k and v behind it if they are not packed in one tensor; a
-// mask, seeds and the probability of dropout are the last ones, if any.
+// The operands of a call: q is the operand `first`, followed by k and v if they are not packed in one tensor.
+// A mask, and the seeds and the probability of dropout, come last, if the call has them.
 struct Operands {
   size_t first;
   bool packed_qkv, masked;
-  size_t before_dropout;  // all operands but those two
+  size_t before_dropout;  // the number of operands without seeds and probability
 };
 
-// `like_output`: a tensor [batch, queries, heads, size].
+// Reads a call; `like_output` is a tensor [batch, queries, heads, size].
 base::Result<Attention> attention_of(const Call& call, const Tensor& like_output, const Operands& operands) {
   if (!has_lanes8()) return tl::unexpected<Error>(no_kernel("attention").error());
   SLUICE_TRY(const bool causal, call.flag("causal"));
@@ -620,7 +622,7 @@ stablehlo::Dims dims_of_logsumexp(const Attention& a) { return dims_of({a.batch,
 struct Parts {
   float *q, *k, *v;
 };
-// read(i, dims): the i-th of them, or all.
+// Reads the parts: read(i, dims) returns the i-th tensor, or the packed one.
 template <typename Read>
 base::Result<Parts> parts_from(const Attention& a, const Read& read) {
   const size_t part = a.heads * a.size;

@@ -1,4 +1,4 @@
-// Activations as rows of channels, and numbers of the channels beside them. Internal to this room.
+// Activations as rows of channels, and numbers for each channel. Internal to this room.
 #pragma once
 
 #include <array>
@@ -16,9 +16,9 @@ struct Rows {
   size_t rows = 0, channels = 0;
   size_t elements() const { return rows * channels; }
 };
-// Of a tensor with one element or more.
+// Returns the rows of a tensor with at least one element.
 inline Rows rows_of(const Tensor& x) { return {x.elements() / x.dim(1), x.dim(1)}; }
-// Operand or result i of a call: a number for each of x's channels.
+// Reads operand or result i of a call: a number for each of x's channels.
 inline base::Result<float*> channels_operand(const Call& call, size_t i, std::string_view name,
                                              const Tensor& x) {
   SLUICE_TRY(const Tensor found, call.operand(i, name, x.dims.subspan(1, 1)));
@@ -29,33 +29,33 @@ inline base::Result<float*> channels_result(const Call& call, size_t i, std::str
   SLUICE_TRY(const Tensor found, call.result(i, name, x.dims.subspan(1, 1)));
   return found.data;
 }
-// A number without dimensions.
+// Reads a number without dimensions.
 inline base::Result<float> scalar_operand(const Call& call, size_t i, std::string_view name) {
   SLUICE_TRY(const Tensor found, call.operand(i, name, {}));
   return *found.data;
 }
 
-// What normalizes a channel c: x -> (x - mean[c]) inverse[c] weight[c] + bias[c].
+// The parameters that normalize a channel c: x -> (x - mean[c]) inverse[c] weight[c] + bias[c].
 struct ChannelScales {
   const float *mean = nullptr, *inverse = nullptr, *weight = nullptr, *bias = nullptr;
 };
 
-// g, or 0 where gate is 0 or less; a NaN lets g pass. By bits, not by a choice: of that the compiler makes a
-// branch in one place and a load that waits for the gate in another.
+// Returns g, or 0 where gate is 0 or less; a NaN gate lets g pass. It masks bits instead of choosing: from a
+// choice the compiler makes a branch in one place and a load that waits for the gate in another.
 inline float passed(float g, float gate) {
   const uint32_t all = gate <= 0.f ? 0 : ~uint32_t{0};
   return std::bit_cast<float>(std::bit_cast<uint32_t>(g) & all);
 }
 
-// kNumbers numbers of each channel, as rows that repeat the channels: a row of few channels alone would be a
-// loop of a few steps. Made and destroyed by one thread, read by any.
+// kNumbers numbers of each channel, in rows that repeat the channels: a row of few channels would be a loop
+// of only a few steps. Made and destroyed by one thread, read by any.
 template <size_t kNumbers>
 class RepeatedChannels {
  public:
   RepeatedChannels(size_t channels, size_t repeats)
       : channels_(channels), length_(channels * repeats), memory_(kNumbers * length_ * sizeof(float)) {}
 
-  // numbers(c): those of channel c.
+  // numbers(c) returns the numbers of channel c.
   template <typename Numbers>
   void fill(const Numbers& numbers) const {
     for (size_t c = 0; c < channels_; ++c) {
@@ -69,7 +69,7 @@ class RepeatedChannels {
   }
 
   size_t length() const { return length_; }
-  // Number k of element i and those behind it, up to the pattern's end.
+  // Returns number k of element i and of the elements after it, up to the pattern's end.
   const float* at(size_t k, size_t i) const { return memory_.floats() + k * length_ + i; }
 
  private:

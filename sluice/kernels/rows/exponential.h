@@ -1,5 +1,5 @@
-// The exponential of floats in registers, and what is made of it. Internal to this room; only for what is
-// inlined into functions that are compiled for those registers (see lanes.h).
+// The exponential of floats in registers, and functions that use it. Internal to this room; only for code
+// that is inlined into functions that are compiled for those registers (see lanes.h).
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace sluice::kernels {
 
-// exp(x) for x <= 0: 2^n exp(x - n ln 2) with the polynomial of Cephes (Moshier), function expf. NaN stays.
-// L: Lanes….
+// Computes exp(x) for x <= 0: 2^n exp(x - n ln 2) with the polynomial of Cephes (Moshier), function expf. NaN
+// stays. L: Lanes….
 template <typename L>
 SLUICE_INLINE void exponential(L& x) {
-  typedef uint32_t Bits __attribute__((vector_size(sizeof(L))));  // which may overflow: those of NaN do
+  typedef uint32_t Bits __attribute__((vector_size(sizeof(L))));  // may overflow, as the bits of NaN do
   constexpr float kMinInput = -87.33f;                            // below it the result is no normal number
   // Added to a number, it leaves the nearest integer in the last bits.
   constexpr float kRounding = 12582912.f;
@@ -31,7 +31,7 @@ SLUICE_INLINE void exponential(L& x) {
   x = reinterpret_cast<L>(reinterpret_cast<Bits>(p) & ~too_small);
 }
 
-// 1 / (1 + exp(-x)), to 3 units in the last place; 0 where it would be smaller than any normal number.
+// Computes 1 / (1 + exp(-x)), to 3 units in the last place; 0 if it would be smaller than any normal number.
 template <typename L>
 SLUICE_INLINE void logistic(L& x) {
   L power = x < 0.f ? x : -x;
@@ -40,7 +40,8 @@ SLUICE_INLINE void logistic(L& x) {
   x = x < 0.f ? power * large : large;
 }
 
-// tanh(x), to 4 units in the last place: near 0 by the polynomial of Cephes (Moshier), function tanhf.
+// Computes tanh(x), to 4 units in the last place; near 0 with the polynomial of Cephes (Moshier), function
+// tanhf.
 template <typename L>
 SLUICE_INLINE void tangent(L& x) {
   constexpr float kNear = 0.625f;

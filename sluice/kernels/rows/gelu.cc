@@ -10,10 +10,10 @@
 namespace sluice::kernels {
 namespace {
 
-// Elements that a thread works on before it looks for the next ones.
+// The elements that a thread processes before it takes the next ones.
 constexpr size_t kPiece = 16 << 10;
 
-// Φ(x) and φ(x): erfc by Abramowitz & Stegun (1964), 7.1.26, which needs the exponential that φ is made of.
+// Computes Φ(x) and φ(x): erfc by Abramowitz & Stegun (1964), 7.1.26, needs the same exponential as φ.
 template <typename L>
 SLUICE_INLINE void normal(const L& x, L& distribution, L& density) {
   constexpr float kInverseSqrt2 = 0.70710678118654752f, kInverseSqrt2Pi = 0.39894228040143268f;
@@ -47,7 +47,7 @@ SLUICE_INLINE void gradient_lanes(const float* grad_y, const float* from, float*
   store(grad * (distribution + x * density), to);
 }
 
-// What is left over by the lanes, filled up with zeros.
+// The elements left over after whole registers, padded with zeros.
 template <typename L>
 struct Rest {
   Rest(const float* from, size_t count) { std::copy_n(from, count, floats.data()); }

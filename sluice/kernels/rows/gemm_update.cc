@@ -11,8 +11,8 @@ namespace {
 using Product = stablehlo::ProductCall;
 using stablehlo::UpdateCode;
 
-// What is saved is a write and a read of the gradient. With fewer elements they stay in the caches; with a
-// longer K the product is faster in larger pieces than an update likes (measured).
+// The call saves a write and a read of the gradient. With fewer elements the gradient stays in the caches;
+// with a longer K the product is faster in pieces that are too large for an update (measured).
 constexpr int64_t kMinElements = int64_t{1} << 16, kMaxK = 512;
 
 const Gemm* find_panel_gemm(const Product& p) {

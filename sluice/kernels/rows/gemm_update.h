@@ -1,5 +1,5 @@
-// A product that is a weight's gradient, and the weight's update by it, in one call: the gradient is used
-// where it was made, in the caches. Internal to this room.
+// A product that makes a weight's gradient, and the weight's update with it, in one call: the gradient is
+// used while it is in the caches. Internal to this room.
 #pragma once
 
 #include "sluice/kernels/call.h"
@@ -7,9 +7,9 @@
 
 namespace sluice::kernels {
 
-// Whether it is faster than the two calls.
+// Returns whether one call is faster than the two.
 bool has_gemm_update(const stablehlo::ProductCall& call);
-// The handler.
+// Handles a call of "sluice_product_update".
 base::Status call_gemm_update(const Call& call);
 
 }  // namespace sluice::kernels

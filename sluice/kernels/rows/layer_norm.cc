@@ -12,18 +12,20 @@
 namespace sluice::kernels {
 namespace {
 
-// Elements that a thread works on before it looks for the next rows. A gradient's have sums of their own.
+// The elements that a thread processes before it takes the next rows. Blocks of a gradient have sums of their
+// own.
 constexpr size_t kPiece = 16 << 10, kBlock = 32 << 10;
 
-// Rows at once: the sums of one do not wait for those of another, and what belongs to a
-// column is read once for all of them.
+// The rows that are processed together: their sums do not wait for each other, and the numbers of a column
+// are read once for all of them.
 constexpr size_t kRowsAtOnce = 4;
 
-// Columns that are added up before their sum is added to that of the others: of a long row, one sum after the
-// other loses digits.
+// The columns that are added up before their sum is added to the total: one sum over a long row would lose
+// digits.
 constexpr size_t kColumnsOfSum = 4096;
 
-// body(column, type) for all columns: type says whether for as many as L holds or, at the end, for one.
+// Calls body(column, type) for all columns, with the type L for as many columns as L holds or, at the end,
+// with the type of one float.
 template <typename L, typename Body>
 SLUICE_INLINE void for_columns(size_t first, size_t columns, const Body& body) {
   size_t c = first;
@@ -35,7 +37,7 @@ SLUICE_INLINE void for_columns(size_t columns, const Body& body) {
   for_columns<L>(0, columns, body);
 }
 
-// In deviations of a row.
+// The smallest error of a mean that is corrected, in deviations of a row.
 constexpr float kMissedThatShows = 1e-6f;
 
 // A sum over columns.
@@ -57,7 +59,7 @@ class Sum {
   float last_ = 0;
 };
 
-// The totals of so many sums over columns: add(sums, column, type) adds to them what belongs to a column.
+// Computes kSums totals over columns: add(sums, column, type) adds a column's numbers to the sums.
 template <typename L, size_t kSums, typename Add>
 SLUICE_INLINE void sum_columns(size_t columns, float* totals, const Add& add) {
   for (size_t k = 0; k < kSums; ++k) totals[k] = 0;
@@ -76,8 +78,8 @@ SLUICE_INLINE void normalize(const LayerNorm& call, size_t row) {
   const float* const x = all_x + row * columns;
   float* const y = all_y + row * columns;
   const float count = static_cast<float>(columns);
-  // Distances from the first element: their mean is rounded by what the row's spread allows, and not by what
-  // a large mean does. `missed` is what a float of the mean itself leaves out.
+  // Sums distances from the first element: the rounding error of their mean depends on the row's spread, and
+  // not on a large mean. `missed` is the part that the mean as a float leaves out.
   float pivot[kRows], mean[kRows], missed[kRows], inverse[kRows], offset[kRows];
 #pragma GCC unroll 4
   for (size_t k = 0; k < kRows; ++k) pivot[k] = x[k * columns];
@@ -124,7 +126,8 @@ SLUICE_INLINE void normalize(const LayerNorm& call, size_t row) {
   });
 }
 
-// Adds to sums, where they are wanted: those of the weight and, behind them, those of the bias.
+// Makes grad_x, and adds to row_sums, unless it is null, the sums for the weight, followed by the sums for
+// the bias.
 template <typename L, size_t kRows>
 SLUICE_INLINE void normalize_back(const LayerNormGradient& call, size_t row, float* row_sums) {
   const size_t columns = call.columns;
@@ -160,7 +163,7 @@ SLUICE_INLINE void normalize_back(const LayerNormGradient& call, size_t row, flo
   float max_missed = 0;
 #pragma GCC unroll 4
   for (size_t k = 0; k < kRows; ++k) {
-    // The kept mean is a rounded one: what it missed is the mean of the distances from it.
+    // The stored mean is rounded: its error is the mean of the distances from it.
     missed[k] = distances[k] * share * inverse[k];
     shift[k] = sums[k] * share;
     const float product = products[k] * share - missed[k] * shift[k];
@@ -168,7 +171,7 @@ SLUICE_INLINE void normalize_back(const LayerNormGradient& call, size_t row, flo
     slope[k] = product * inverse[k];
     max_missed = std::max(max_missed, std::abs(missed[k]));
   }
-  // Only where a mean is many deviations away from 0 is it more than the weight's gradient shows.
+  // The error is visible in the weight's gradient only if a mean is many deviations away from 0.
   if (row_sums != nullptr && max_missed >= kMissedThatShows)
     for_columns<L>(columns, [&](size_t c, auto type) {
       typename decltype(type)::type grad_y, sum;
@@ -212,12 +215,12 @@ SLUICE_BY_LANES(normalize_rows_back,
                 (const LayerNormGradient& call, size_t first, size_t count, float* row_sums),
                 (call, first, count, row_sums))
 
-// The rows of a piece of so many elements.
+// Returns the number of rows in a piece of `piece` elements.
 size_t rows_of_piece(size_t piece, size_t columns) {
   return std::max<size_t>(1, piece / std::max<size_t>(1, columns) / kRowsAtOnce) * kRowsAtOnce;
 }
 
-// What stands for a weight or a bias that there is none of: one number for each column.
+// A constant in place of a missing weight or bias: one number for each column.
 class Constant {
  public:
   Constant(float number, size_t columns) : memory_(columns * sizeof(float)) {
@@ -268,10 +271,10 @@ namespace {
 struct Split {
   size_t rows, columns;
 };
-// By the dims of what holds a number for each row: those of x, with 1 for those of the columns, the last
-// ones.
+// Splits x by the dims of a tensor with a number for each row: x's dims, with 1 for the last ones, which are
+// the columns.
 base::Result<Split> split_of(const Call& call, const Tensor& x, const Tensor& of_rows) {
-  size_t first = 0;  // of the columns' dims
+  size_t first = 0;  // the first of the columns' dims
   const bool same_rank = x.rank() == of_rows.rank();
   while (same_rank && first < x.rank() && x.dims[first] == of_rows.dims[first]) ++first;
   bool fits = same_rank;
@@ -282,7 +285,7 @@ base::Result<Split> split_of(const Call& call, const Tensor& x, const Tensor& of
   return Split{of_rows.elements(), x.elements() / of_rows.elements()};
 }
 
-// A parameter of the columns of x.
+// Reads a parameter of the columns of x.
 base::Result<float*> columns_of(const Call& call, base::Result<Tensor> parameter, const Tensor& x,
                                 size_t columns) {
   SLUICE_TRY(const Tensor found, std::move(parameter));

@@ -1,16 +1,16 @@
 // Layer normalization of rows, and its gradient. Internal to this room.
 //
-// Memory is passed over once: what is read a second time lies in a cache. XLA makes a pass over the tensor
-// for each of the sums and one for the result.
+// Memory is read once: a second read comes from a cache. XLA makes a pass over the tensor for each of the
+// sums and one for the result.
 #pragma once
 
 #include "sluice/kernels/call.h"
 
 namespace sluice::kernels {
 
-// y = (x - mean) inverse weight + bias, with each row's mean and inverse = 1 / sqrt(variance + eps). Sums
-// are of distances from the row's first element and from the mean, so a large mean costs no digits, and equal
-// elements give the bias. weight and bias may be null.
+// Computes y = (x - mean) inverse weight + bias, with each row's mean and inverse = 1 / sqrt(variance + eps).
+// Sums are of distances from the row's first element and from the mean, so a large mean costs no digits, and
+// equal elements give the bias. weight and bias may be null.
 struct LayerNorm {
   size_t rows = 0, columns = 0;
   const float *x = nullptr, *weight = nullptr, *bias = nullptr;
@@ -19,8 +19,8 @@ struct LayerNorm {
 };
 void layer_norm(const LayerNorm& call);
 
-// From grad_y that of x, and unless they are null those of weight and bias. grad_x may be grad_y, weight may
-// be null. The sums over rows do not depend on the number of threads.
+// Computes grad_x from grad_y, and grad_weight and grad_bias unless they are null. grad_x may be grad_y,
+// weight may be null. The sums over rows do not depend on the number of threads.
 struct LayerNormGradient {
   size_t rows = 0, columns = 0;
   const float *grad_y = nullptr, *x = nullptr, *mean = nullptr, *inverse = nullptr, *weight = nullptr;
@@ -28,7 +28,7 @@ struct LayerNormGradient {
 };
 void layer_norm_gradient(const LayerNormGradient& call);
 
-// The handlers.
+// Handle the calls of layer normalization.
 base::Status call_layer_norm(const Call& call);
 base::Status call_layer_norm_gradient(const Call& call);
 

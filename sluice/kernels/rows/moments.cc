@@ -13,23 +13,23 @@
 namespace sluice::kernels {
 namespace {
 
-// Elements of a block: small enough for its second reading to come from the cache.
+// The elements of a block: few enough that its second read comes from the cache.
 constexpr size_t kBlock = 32 << 10;
 
 size_t rows_of_block(size_t channels) { return std::max<size_t>(8, kBlock / std::max<size_t>(1, channels)); }
 
-// Rows of few channels would be loops of a few steps, so several are summed side by side as if they were one:
-// how many, of which the rows are a multiple.
+// Returns how many rows are summed side by side as if they were one: rows of few channels would be loops of
+// only a few steps. The number of rows is a multiple of the result.
 size_t rows_side_by_side(const Rows& size) {
   size_t many = 1;
   while (2 * many * std::max<size_t>(1, size.channels) <= 256 && size.rows % (2 * many) == 0) many *= 2;
   return many;
 }
 
-// Rows at once, whose numbers are added up before they are added to the sums, which lie in memory.
+// The rows that are added to each other before they are added to the sums, which are in memory.
 constexpr size_t kRowsAtOnce = 4;
 
-// body(row, count) for all rows: count is a constant, kRowsAtOnce or 1.
+// Calls body(row, count) for all rows: count is a constant, kRowsAtOnce or 1.
 template <typename Body>
 SLUICE_INLINE void for_rows(size_t rows, const Body& body) {
   size_t r = 0;
@@ -49,7 +49,7 @@ SLUICE_INLINE void add_up_rows(const float* x, size_t rows, size_t channels, flo
   });
 }
 
-// A mean that rounding made inexact, the distances from it and their squares.
+// Computes a mean, which is inexact by rounding, and the sums of the distances from it and of their squares.
 SLUICE_EACH_CPU
 void block_moments(const float* x, size_t rows, size_t channels, float* __restrict mean,
                    float* __restrict squares, float* __restrict distances) {
@@ -73,7 +73,7 @@ void block_moments(const float* x, size_t rows, size_t channels, float* __restri
   });
 }
 
-// Here there is more to do between two loads than the CPU looks ahead.
+// The code between two loads is longer than the CPU looks ahead, so it prefetches.
 SLUICE_INLINE void prefetch_rows(const float* rows, size_t count) {
   for (size_t i = 0; i < count; i += 16) __builtin_prefetch(rows + i);
 }
@@ -128,7 +128,7 @@ void plain_block_sums(const float* x, size_t rows, size_t channels, float* sums)
   add_up_rows(x, rows, channels, sums);
 }
 
-// body(block, first row, rows) for all blocks, on the threads of a call.
+// Calls body(block, first row, rows) for all blocks, on the threads of a call.
 template <typename Body>
 void for_blocks(size_t rows, size_t block, const Body& body) {
   parallel_for((rows + block - 1) / block, [&](size_t i) {
@@ -137,9 +137,9 @@ void for_blocks(size_t rows, size_t block, const Body& body) {
   });
 }
 
-// What the blocks found: for each row of those side by side its sums, block after block.
+// The layout of the blocks' results: block after block, the sums of each of the rows side by side.
 struct Parts {
-  size_t rows, block;  // in rows that were summed one after the other
+  size_t rows, block;  // rows that were summed one after the other
   size_t side_by_side, channels;
 
   size_t blocks() const { return (rows + block - 1) / block; }
@@ -152,7 +152,7 @@ Parts parts_of(const Rows& size) {
   return {size.rows / many, rows_of_block(size.channels * many), many, size.channels};
 }
 
-// Of kElementsOfJoin channels at most, from what the blocks found. Chan, Golub & LeVeque (1979).
+// Joins the blocks' results for at most kElementsOfJoin channels. Chan, Golub & LeVeque (1979).
 SLUICE_EACH_CPU
 void join_moments(const Parts& all, const float* means, const float* squares, const float* distances,
                   size_t channels, float* __restrict mean, float* __restrict variance) {
@@ -177,7 +177,7 @@ void join_moments(const Parts& all, const float* means, const float* squares, co
   }
 }
 
-// Several sums side by side, for registers; blocks of so many floats, so that small numbers are not lost.
+// Several sums in parallel, for registers, and the floats of a block, so that small numbers are not lost.
 constexpr size_t kSideBySide = 64, kFloatsOfBlock = size_t{1} << 13;
 SLUICE_EACH_CPU
 float sum_of_block(const float* x, size_t count) {
@@ -250,7 +250,7 @@ void sum_of_rows(const Rows& size, const float* x, float* sum) {
 
 void sum_of_planes(size_t images, size_t channels, size_t pixels, const float* x, float* sum) {
   const size_t blocks = (pixels + kFloatsOfBlock - 1) / kFloatsOfBlock, count = images * channels * blocks;
-  const Scratch sums(count * sizeof(float));  // as x lies
+  const Scratch sums(count * sizeof(float));  // in the order of x
   parallel_pieces(count, std::max(size_t{1}, kFloatsOfBlock / pixels), [&](size_t begin, size_t some) {
     for (size_t i = begin; i < begin + some; ++i) {
       const size_t first = i % blocks * kFloatsOfBlock;

@@ -1,7 +1,8 @@
-// Sums over all but the channels, for batch normalization, biases and the like. Internal to this room.
+// Sums over all dimensions but the channels, for batch normalization, biases and the like. Internal to this
+// room.
 //
-// XLA's own reductions over the leading dimensions of what lies in memory with the channels last read it
-// column by column.
+// If the channels are last in memory, XLA's own reductions over the leading dimensions read it column by
+// column.
 #pragma once
 
 #include "sluice/kernels/call.h"
@@ -26,7 +27,7 @@ void sum_of_rows(const Rows& size, const float* x, float* sum);
 // Writes sum[c] = Σ x[n, c, p].
 void sum_of_planes(size_t images, size_t channels, size_t pixels, const float* x, float* sum);
 
-// The handlers.
+// Handle the calls of these sums.
 base::Status call_moments(const Call& call);
 base::Status call_channel_sums(const Call& call);
 base::Status call_sum_of_rows(const Call& call);

@@ -9,16 +9,16 @@
 namespace sluice::kernels {
 namespace {
 
-// Elements that are worked on at once.
+// The elements that are processed at once.
 constexpr size_t kBlock = 512;
-// Elements of a thread's piece of work.
+// The elements of a thread's piece of work.
 constexpr size_t kPiece = 64 * kBlock;
 
-// How often the channels' numbers are repeated for a block.
+// Returns how often the channels' numbers are repeated for a block.
 size_t repeats_for(size_t channels) { return std::max<size_t>(1, kBlock / std::max<size_t>(1, channels)); }
 
-// body(first element, its place in the pattern, elements) for blocks of all elements, on the threads of a
-// call.
+// Calls body(first element, its place in the pattern, elements) for blocks of all elements, on the threads of
+// a call.
 template <typename Body>
 void for_blocks(size_t elements, size_t pattern, const Body& body) {
   const size_t piece = pattern * std::max<size_t>(1, kPiece / pattern);
@@ -81,7 +81,7 @@ void gated_gradient_block(const float* grad_y, const float* x, const float* mean
   }
 }
 
-// The operands from `first` on, of x's channels.
+// Reads the operands from `first` on: numbers for each of x's channels.
 base::Result<ChannelScales> scales_of(const Call& call, size_t first, const Tensor& x, bool with_bias) {
   ChannelScales scales;
   SLUICE_TRY(scales.mean, channels_operand(call, first, "mean", x));

@@ -1,5 +1,5 @@
-// Batch normalization itself, once the statistics are known, and its gradient, each in one pass over the
-// memory. Internal to this room.
+// Batch normalization with known statistics, and its gradient, each in one pass over the memory. Internal to
+// this room.
 #pragma once
 
 #include "sluice/kernels/call.h"
@@ -7,19 +7,19 @@
 
 namespace sluice::kernels {
 
-// y = max(0, normalized x + other). `other`: null, or as large as x; normalized too where `other_scales` is
-// not null. A NaN stays one.
+// Computes y = max(0, normalized x + other). `other` is null or as large as x; it is normalized too if
+// `other_scales` is not null. A NaN stays NaN.
 void normalize(const Rows& size, const float* x, const ChannelScales& scales, const float* other,
                const ChannelScales* other_scales, float* y);
 
-// x's gradient: (grad_y - mean_grad[c] - (x - mean[c]) inverse[c] mean_product[c]) inverse[c] weight[c],
-// where mean_grad and mean_product are those of grad_y and of grad_y (x - mean) inverse. With `gated` grad_y
-// counts as 0 where the normalized x is 0 or less; else bias is not read.
+// Computes x's gradient: (grad_y - mean_grad[c] - (x - mean[c]) inverse[c] mean_product[c]) inverse[c]
+// weight[c]. mean_grad and mean_product are the means of grad_y and of grad_y (x - mean) inverse. With
+// `gated` grad_y counts as 0 where the normalized x is 0 or less; else bias is not read.
 void normalization_gradient(const Rows& size, const float* grad_y, const float* x,
                             const ChannelScales& scales, bool gated, const float* mean_grad,
                             const float* mean_product, float* grad_x);
 
-// The handlers.
+// Handle the calls of normalization.
 base::Status call_normalize(const Call& call);
 base::Status call_normalization_gradient(const Call& call);
 

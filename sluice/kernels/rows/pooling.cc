@@ -15,7 +15,7 @@ namespace {
 
 using stablehlo::Dims;
 
-// The element `number` of the window becomes the argmax of the channels whose value there is above their
+// Sets argmax to `number`, an element of the window, for the channels whose value there is above their
 // maximum.
 SLUICE_EACH_CPU
 void take_better(const float* x, size_t channels, int32_t number, float* __restrict max,
@@ -53,7 +53,7 @@ bool step(const Dims& out, Dims& window) {
   return false;
 }
 
-// The places of each window of an image that lie in the input, as rows of it, in the window's order.
+// The places of each window that are inside the image, as rows of the input, in the window's order.
 class Windows {
  public:
   explicit Windows(const Pooling& p) {
@@ -86,7 +86,7 @@ class Windows {
   }
 
   std::vector<uint32_t> rows_, coarse_, fine_;
-  std::vector<size_t> first_ = {0};  // of each window in rows_
+  std::vector<size_t> first_ = {0};  // for each window: where it begins in rows_
 };
 
 void image_gradient(const Windows& windows, size_t channels, const float* x, const float* grad_y,
@@ -105,7 +105,7 @@ void image_gradient(const Windows& windows, size_t channels, const float* x, con
   }
 }
 
-// What both calls say. x: an operand; y or its gradient: an operand or a result.
+// Reads the attributes of both calls. x is an operand; y, or its gradient, is an operand or a result.
 base::Result<Pooling> pooling_of(const Call& call, const Tensor& x, const Tensor& y) {
   const size_t spatial = x.rank() - 2;
   Pooling p;
@@ -125,7 +125,7 @@ base::Result<Pooling> pooling_of(const Call& call, const Tensor& x, const Tensor
   return p;
 }
 
-// [N, C, any…], like x.
+// Returns [N, C, any…], with x's rank.
 Dims pooled_dims(const Tensor& x) {
   Dims dims(x.rank(), kAny);
   std::copy_n(x.dims.begin(), 2, dims.begin());

@@ -12,7 +12,7 @@
 namespace sluice::kernels {
 namespace {
 
-// Elements that a thread works on before it looks for the next rows.
+// The elements that a thread processes before it takes the next rows.
 constexpr size_t kPiece = 16 << 10;
 
 template <typename L>
@@ -22,8 +22,8 @@ SLUICE_INLINE float total(const L& sums) {
   return sum;
 }
 
-// The row's maximum (not of NaN) and then, in `to`, its distances from it and their exponentials' sum. The
-// columns are a multiple of L's floats.
+// Writes the row's distances from its maximum (not of NaN) to `to`, or their exponentials, and returns the
+// sum of the exponentials. `columns` must be a multiple of L's floats.
 template <typename L>
 SLUICE_INLINE float shift(const float* x, size_t columns, float* to, bool exponentials) {
   L maxima, value, sums = {};
@@ -95,17 +95,17 @@ SLUICE_BY_LANES(gradient_rows,
                 (size_t rows, size_t columns, const float* grad_y, const float* y, bool logarithm, float* to),
                 (rows, columns, grad_y, y, logarithm, to))
 
-// The columns at once. A CPU with smaller registers does the same with several of these.
+// Returns how many columns are processed at once. A CPU with smaller registers uses several of them.
 size_t lanes() { return has_lanes16() ? kFloatsOf<Lanes16> : kFloatsOf<Lanes8>; }
 
-// body(first row, rows), on the threads of a call.
+// Calls body(first row, rows) on the threads of a call.
 template <typename Body>
 void for_pieces(size_t rows, size_t columns, const Body& body) {
   const size_t piece = std::max<size_t>(1, kPiece / std::max<size_t>(1, columns));
   parallel_pieces(rows, piece, body);
 }
 
-// A row that no Lanes divide is worked on in a longer one, filled up with what counts nothing.
+// A copy of a row whose length is no multiple of the lanes, padded with a number that has no effect.
 class PaddedRow {
  public:
   PaddedRow(size_t columns, float padding)

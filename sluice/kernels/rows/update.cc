@@ -12,12 +12,12 @@ namespace {
 
 using stablehlo::UpdateCode;
 
-// Elements that go through all steps at once: what the steps make of them stays in the L1 cache.
+// The elements that go through all steps at once: the steps' results stay in the L1 cache.
 constexpr size_t kBlock = 512;
-// Elements of a thread's part of the work.
+// The elements of a thread's part of the work.
 constexpr size_t kElementsOfPart = 64 * kBlock;
 
-// A step's operand: as many floats as the block has, or one number.
+// A step's operand: a float for each element of the block, or one number.
 struct Source {
   const float* vector = nullptr;
   float number = 0;
@@ -27,7 +27,7 @@ template <typename Function>
 SLUICE_INLINE void combine(const Function& f, const Source& a, const Source& b, float* out, size_t count) {
   const float *const x = a.vector, *const y = b.vector;
   const float first = a.number, second = b.number;
-  // A result may lie where an operand does, but then element for element.
+  // A result may share an operand's memory, but only element for element.
   if (x != nullptr && y != nullptr) {
 #pragma GCC ivdep
     for (size_t i = 0; i < count; ++i) out[i] = f(x[i], y[i]);
@@ -60,7 +60,7 @@ void run_step(UpdateCode::Op op, const Source& a, const Source& b, float* out, s
   }
 }
 
-// Where a step writes: to its result's memory, unless a later step still reads what is there.
+// Where a step writes: to its result's memory, unless a later step still reads the old values there.
 class Targets {
  public:
   explicit Targets(const UpdateCode& code) : direct_(code.steps.size(), kNowhere) {
@@ -104,7 +104,7 @@ class Runner {
       values_[member.tensors.size() + i].number = member.numbers[i];
   }
 
-  // `given`: where the tensor of this number lies for these elements, if it is not the member's.
+  // Runs the code. `given`, unless null, replaces the member's tensor of this number for these elements.
   void run(size_t first, size_t count, size_t number = 0, const float* given = nullptr) {
     for (size_t done = 0; done < count; done += kBlock) {
       for (size_t i = 0; i < member_.tensors.size(); ++i)
@@ -134,8 +134,8 @@ class Runner {
   const UpdateCode& code_;
   const Targets& targets_;
   const UpdateMember& member_;
-  std::vector<Source> values_;  // of the registers
-  Scratch scratch_;             // kBlock floats a step
+  std::vector<Source> values_;  // the registers' values
+  Scratch scratch_;             // kBlock floats for each step
 };
 
 struct Part {
@@ -214,7 +214,8 @@ base::Status call_update(const Call& call) {
   if (count == 0) return call.refuse("no operands for the ", per_member, " registers that its code reads");
   SLUICE_OK(call.takes({{count * per_member + vectors, count * results}}));
   std::vector<UpdateMember> members(count);
-  // First the tensors that become results, member by member, then the others, then the units.
+  // The operands are the tensors that become results, member by member, then the other tensors, then the
+  // units.
   size_t next = 0;
   const auto tensors_of_all = [&](size_t tensors) -> base::Status {
     for (UpdateMember& member : members)
