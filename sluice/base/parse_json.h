@@ -6,7 +6,7 @@
 
 namespace sluice::base {
 
-constexpr int kMaxJsonDepth = 64;                  // of arrays and objects in each other
+constexpr int kMaxJsonDepth = 64;                  // of nested arrays and objects
 constexpr std::size_t kMaxJsonBytes = 512u << 20;  // the largest vocabularies have 40 MB
 
 // Parses JSON. Text that is no JSON, is nested deeper than kMaxJsonDepth or is larger than kMaxJsonBytes

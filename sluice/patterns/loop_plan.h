@@ -68,7 +68,7 @@ struct Source {
   int64_t first = 0, step = 0;               // kNumber
   size_t operation = 0, result = 0;          // kInner, kCarried
   const stablehlo::Operation* op = nullptr;  // kMoved: the operation of the first round
-  std::vector<size_t> operands = {};         // kMoved: sources, which stand before this one
+  std::vector<size_t> operands = {};         // kMoved: sources, all before this one
   Moving moving = {};                        // kMoved
 };
 

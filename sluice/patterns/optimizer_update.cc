@@ -37,7 +37,7 @@ Values call_update(Rewriter& r, const UpdateCode& code, const std::vector<const 
 }  // namespace
 
 void optimizer_update(Rewriter& r, const KernelLibrary& kernels) {
-  std::unordered_map<int32_t, Value> updated;  // by the id of what main returned
+  std::unordered_map<int32_t, Value> updated;  // by the id of main's former result
   const auto note = [&](const Update& update, Values::const_iterator& next) {
     for (const Value result : update.results) updated[result.id()] = *next++;
   };

@@ -381,8 +381,7 @@ class Planes : public ConvolutionKernel {
   size_t taps_, rows_, line_;
   size_t padded_rows_, padded_filters_;
   size_t images_at_once_ = 1, lines_at_once_ = 1;
-  size_t all_sets_ = 1,
-         sets_ = 1;  // of images: the sets done at once, and the larger sets that have a sum each
+  size_t all_sets_ = 1, sets_ = 1;  // of images: sets that are done at once, sets with a sum each
   bool x_is_matrix_ = false;
   bool one_thread_each_ = false;  // one thread for each set and piece, if there are enough of them
   const Gemm *full_ = nullptr, *last_ = nullptr;

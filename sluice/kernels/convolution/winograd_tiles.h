@@ -48,8 +48,7 @@ class Tiles {
   };
   Position position_of(int64_t tile) const {
     const auto number = static_cast<uint32_t>(tile), columns = static_cast<uint32_t>(tile_columns_),
-               rows = static_cast<uint32_t>(tile_rows_),
-               row = number / columns;  // fast division of short integers
+               rows = static_cast<uint32_t>(tile_rows_), row = number / columns;  // 32 bits divide fast
     return {row / rows, row % rows, number % columns};
   }
   // Prefetches pixels; tiles are `step` pixels apart.

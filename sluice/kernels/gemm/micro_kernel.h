@@ -26,9 +26,8 @@ struct TileGemm {
   float* c;
   size_t c_step;
   bool add;
-  size_t columns =
-      kMaxTileColumns;  // the columns to compute: with half of a tile's columns the others are not touched
-  bool prefetch_a = false;  // a comes from memory: later tiles are prefetched
+  size_t columns = kMaxTileColumns;  // to compute: with half of a tile's the others are not touched
+  bool prefetch_a = false;           // a comes from memory: later tiles are prefetched
 };
 // Multiplies tile after tile. Needs has_lanes8().
 void multiply_tiles(const TileGemm& product, size_t rows);

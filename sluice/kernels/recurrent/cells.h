@@ -26,8 +26,7 @@ struct LstmGradientStep : Units {
 
 struct GruStep : Units {
   const float *before, *gates, *bias;
-  float *activations,
-      *output;  // activations: before the step, what the state adds to r, z and n, the last one fourth
+  float *activations, *output;  // activations, on input: the state's parts of r, z and, as the fourth, n
 };
 struct GruGradientStep : Units {
   const float *before, *activations, *grad_output;

@@ -38,15 +38,14 @@ void lstm_gradient(const Recurrent& of, const LstmGradient& tensors);
 
 // Activations are [steps, batch, 4 hidden]: r, z, n, and what the state adds to n before r scales it.
 struct Gru {
-  const float *hidden, *gates,
-      *bias;  // the first state; what the input adds; what is added to the state's part
+  const float *hidden, *gates, *bias;  // the first state; the input's part; added to the state's part
   float *activations, *output;
 };
 void gru(const Recurrent& of, const Gru& tensors);
 
 struct GruGradient {
   const float *hidden, *output, *activations, *grad_output;
-  float *grad_input, *grad_state;  // of what the input and the state add to the gates
+  float *grad_input, *grad_state;  // of the input's and the state's parts of the gates
   float* grad_hidden;
 };
 void gru_gradient(const Recurrent& of, const GruGradient& tensors);

@@ -41,9 +41,7 @@ struct Attention {
   // are their gradients.
   bool packed_qkv = false;
 
-  size_t sharing() const {
-    return heads_of_keys == 0 ? 1 : heads / heads_of_keys;
-  }  // the heads that share a head of keys
+  size_t sharing() const { return heads_of_keys == 0 ? 1 : heads / heads_of_keys; }  // heads per key head
 };
 
 // Needs has_lanes8() and at least one key. A query that sees no key has an output of 0 and an infinite

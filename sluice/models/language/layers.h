@@ -33,10 +33,9 @@ void check_classified(const LanguageOptions& options, const LanguageInput& input
 
 // The keys that a query sees.
 struct Seen {
-  std::optional<torch::Tensor> mask;  // bool [batch, 1, queries, keys]
-  bool causal = false;                // without a mask: a query sees the places before it, and itself
-  LanguageCache::Layer* memory =
-      nullptr;              // the cache for keys and values; without a slot they go to its front
+  std::optional<torch::Tensor> mask;       // bool [batch, 1, queries, keys]
+  bool causal = false;                     // without a mask: a query sees the places before it, and itself
+  LanguageCache::Layer* memory = nullptr;  // the cache; without a slot it is filled from the front
   torch::Tensor slot = {};  // int64 [1]: where the one key goes; the queries then see the whole memory
 };
 // A place in the padding sees what the others see, as in transformers. In a causal model, or with documents,
