@@ -11,7 +11,7 @@
 namespace sluice::device {
 namespace {
 
-// What another process said, for a message.
+// The start of another process's text, printable, for a message.
 std::string shown(std::string_view text) { return base::printable(text.substr(0, 200)); }
 
 base::Result<std::vector<int>> numbers_of(std::string_view text) {

@@ -51,7 +51,7 @@ Ahead::~Ahead() {
   auto lock = lock_trace();
   Runtime& rt = runtime();
   Trace& trace = Trace::get();
-  // What is still pending must not reach a program that runs.
+  // Values that are still pending must not reach a program that runs.
   static const auto gone = std::make_shared<const std::string>("it was only compiled ahead of time");
   while (LazyStorage* storage = trace.first_pending()) {
     trace.unlink(*storage);

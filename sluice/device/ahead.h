@@ -1,4 +1,4 @@
-// Recording for devices that are not here: programs are lowered, never compiled or run.
+// Recording for devices that this machine does not have: programs are lowered, never compiled or run.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,27 +14,30 @@
 
 namespace sluice::device {
 
-// While one exists, the device stands for `replicas` devices of another kind. Cuts lower what was recorded to
-// a program's text and nothing runs: no tensor has a value afterwards, only a type, so that the next step can
-// be recorded. Reading a value throws kFailedPrecondition, a fetch never becomes ready. Uploads copy nothing.
+// While an Ahead exists, the device stands for `replicas` devices of another kind. A cut lowers what was
+// recorded to a program's text, and nothing runs: afterwards tensors have a type but no value, so that the
+// next step can be recorded. Reading a value throws kFailedPrecondition, a fetch never becomes ready. Uploads
+// copy nothing.
 //
-// The device must be initialised and nothing may be pending; tensors that lived before must not be used
-// inside, nor those made inside afterwards. One at a time, in the thread that records. Throws sluice::Error.
+// The device must be initialised and nothing may be pending. Tensors from before must not be used inside, nor
+// tensors from inside afterwards. Only one may exist at a time, in the thread that records. Throws
+// sluice::Error.
 class Ahead {
  public:
-  // `explicit_nan` as in World: true for XLA's CPU plugin alone.
+  // `explicit_nan` as in World: true only for XLA's CPU plugin.
   explicit Ahead(int replicas, bool explicit_nan = false);
   ~Ahead();
   Ahead(const Ahead&) = delete;
   Ahead& operator=(const Ahead&) = delete;
 
-  // An argument of the programs: a batch, different on each replica.
+  // Makes an argument of the programs: a batch, different on each replica.
   at::Tensor input(c10::IntArrayRef sizes, at::ScalarType type);
-  // The text of the last program cut under that name (Session::step cuts "step"); "" when there was none.
+  // Returns the text of the last program cut under that name (Session::step cuts "step"); "" if there is
+  // none.
   const std::string& text(std::string_view what) const;
-  // How many programs were cut under that name.
+  // Returns the number of programs that were cut under that name.
   int count(std::string_view what) const;
-  // Called after each cut with its name.
+  // Sets a function that is called with the cut's name after each cut.
   void on_cut(std::function<void(std::string_view what)> call) { on_cut_ = std::move(call); }
 
  private:
@@ -44,12 +47,12 @@ class Ahead {
   };
   std::map<std::string, Cut, std::less<>> cuts_;
   std::function<void(std::string_view)> on_cut_;
-  World world_;  // as it was before
+  World world_;  // the runtime's world before this Ahead
 };
 
-// Throws when the data is of a program that was only lowered: it has a type and no value.
+// Throws if the data belongs to a program that was only lowered: it has a type and no value.
 void check_has_value(const Data& data);
-// What cut() does while an Ahead exists. The caller holds the lock.
+// Replaces the launch in cut() while an Ahead exists: lowers the program. The caller holds the lock.
 void lower_ahead(Runtime& rt, Trace& trace, std::string_view what);
 
 }  // namespace sluice::device

@@ -1,4 +1,4 @@
-// The tensors among the arguments of a boxed call, which may be single ones or lists.
+// The tensors among the arguments of a boxed call: single tensors and lists of tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,7 @@
 
 namespace sluice::device {
 
-// Calls `visit` with each tensor of an argument that is defined.
+// Calls `visit` with each defined tensor of an argument.
 template <typename Visit>
 void for_each_tensor(const c10::IValue& argument, const Visit& visit) {
   if (argument.isTensor()) {
@@ -19,7 +19,7 @@ void for_each_tensor(const c10::IValue& argument, const Visit& visit) {
   }
 }
 
-// The argument for a call on another device: `moved(tensor)` instead of each tensor.
+// Returns the argument for a call on another device: `moved(tensor)` replaces each tensor.
 template <typename Moved>
 c10::IValue on_other_device(const c10::IValue& argument, c10::Device device, const Moved& moved) {
   if (argument.isTensor()) return moved(argument.toTensor());

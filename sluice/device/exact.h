@@ -1,4 +1,4 @@
-// Values as LibTorch gives them, whatever else is in the program.
+// Values that equal LibTorch's, independent of the other operations in the program.
 #pragma once
 
 #include "sluice/base/export.h"
@@ -9,10 +9,10 @@ namespace sluice {
 // A compiler may compute two operations as one: (x / y) / z becomes x / (y * z), which is right unless y * z
 // overflows or vanishes, and bf16 values that only the next operation reads may stay f32. While an Exact
 // lives, every operation that is recorded on xla:0, forward and backward, in all threads, computes its result
-// from the values that its operands have in LibTorch, and its result is rounded to its type. DeviceOptions::
-// exact (SLUICE_EXACT=1, --exact) is the same for the whole process. It is for debugging and for science: it
-// costs time, because fewer operations share one pass over memory. A product and a sum may still be one fused
-// multiply-add. An Exact inside another one changes nothing.
+// from the values that its operands have in LibTorch, and its result is rounded to its type.
+// DeviceOptions::exact (SLUICE_EXACT=1, --exact) does the same for the whole process. It is meant for
+// debugging and for science: it costs time, because fewer operations share one pass over memory. A product
+// and a sum may still be one fused multiply-add. An Exact inside another one changes nothing.
 class Exact {
  public:
   Exact();
@@ -22,7 +22,7 @@ class Exact {
 };
 
 namespace device {
-// Whether an operation that is recorded now must be exact.
+// Returns whether an operation that is recorded now must be exact.
 bool records_exactly();
 }  // namespace device
 

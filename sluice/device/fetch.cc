@@ -1,4 +1,4 @@
-// sluice::fetch: values on their way to the host while the device goes on.
+// sluice::fetch: copies values to the host while the device continues.
 #include <ATen/ops/empty.h>
 
 #include "sluice/base/result.h"
@@ -16,16 +16,17 @@
 
 namespace sluice {
 
-// A tensor that was pending holds its own handle until a cut gives it data; then the copies start.
+// The state of one fetch. A tensor that was pending holds its own handle until a cut gives it data; then the
+// copies start.
 struct Fetch::State {
   std::mutex mutex;
   at::Tensor pending;
   device::DataPtr data;
   std::vector<at::Tensor> hosts;
   std::vector<pjrt::Event> copied;
-  bool counted = false;  // as delivered
+  bool counted = false;  // as delivered, in the metrics
 
-  // A copy that nobody waited for still writes: its memory lives until then.
+  // A copy that nobody waited for still writes, so its memory lives until the copy ends.
   ~State() {
     for (size_t i = 0; i < copied.size(); ++i)
       if (!copied[i].ready()) copied[i].on_ready([host = hosts[i]](const base::Status&) {});

@@ -10,7 +10,7 @@
 
 namespace sluice::device {
 
-// That of the first replica, row-major. Once it is there nobody may write to it.
+// The copy of the first replica's value, row-major. Once the copy has arrived, nobody may write to it.
 struct HostCopy {
   std::mutex mutex;  // guards the wait
   at::Tensor value;
@@ -20,7 +20,7 @@ struct HostCopy {
 // Uploads a value and keeps the host's copy. Replicas may not differ.
 DataPtr upload_and_keep(const at::Tensor& host);
 
-// The copy, made now where there is none; waits. The caller holds the trace's lock.
+// Returns the copy, made now unless it exists; waits. The caller holds the trace's lock.
 at::Tensor copy_on_host(Data& data, std::string_view what);
 
 }  // namespace sluice::device

@@ -48,7 +48,7 @@ class InferredSlots : public ops::Slots {
   bool over_replicas_;
 };
 
-// Whether an operand or an argument has such elements.
+// Returns whether an operand or an argument has such an element type.
 bool any_dtype(const Instance& instance, bool (*is_such)(DType)) {
   return std::any_of(instance.operands.begin(), instance.operands.end(),
                      [&](TypeRef type) { return is_such(type->type.dtype); }) ||
@@ -63,7 +63,7 @@ bool has_complex_number(const Instance& instance) {
   });
 }
 
-// Runs the emit function on parameters, for the types alone.
+// Runs the emit function on parameters, only to learn the result types.
 void infer(Instance& instance) {
   if ((any_dtype(instance, stablehlo::is_complex) || has_complex_number(instance)) &&
       !ops::takes_complex(*instance.row))
@@ -87,8 +87,8 @@ void infer(Instance& instance) {
   }
 }
 
-// What is wrong with a call, in the call's words: it names the operation and what it was given, where a
-// message comes from further inside.
+// Returns the error message with the operation's name and the types of its operands in front, unless it
+// begins with the name already.
 std::string of_call(const Instance& instance, std::string_view message) {
   if (base::starts_with(message, instance.row->name)) return std::string(message);
   for (const std::string_view inside : {"stablehlo.", "chlo."})

@@ -14,69 +14,69 @@
 
 namespace sluice::device {
 
-// The vectors in which run-time scalars travel.
+// The types of the vectors that carry run-time scalars.
 enum class ScalarClass : uint8_t { kF32, kI64, kF64 };
 constexpr size_t kScalarClasses = 3;
-// Their element types, by class.
+// The element type of each class.
 constexpr stablehlo::DType kScalarTypes[kScalarClasses] = {stablehlo::DType::kF32, stablehlo::DType::kS64,
                                                            stablehlo::DType::kF64};
 ScalarClass scalar_class(stablehlo::DType dtype);
 
 struct Slot {
-  uint16_t argument;  // whose number it is; kRandom: the call's random key
+  uint16_t argument;  // the argument whose number it is; kRandom: the call's random key
   ScalarClass kind;
   static constexpr uint16_t kRandom = 0xffff;
   bool operator==(const Slot&) const = default;
 };
 
-// What identifies an instance while it is looked up.
+// The words that identify an instance for a lookup.
 using InstanceKey = c10::SmallVector<uint64_t, 48>;
 
-// What each call looks at lies together, in front.
+// An instance. The members that each call looks at come first, next to each other.
 struct Instance {
   const ops::Row* row = nullptr;
   std::vector<TypeRef> results;  // nullptr: undefined
   std::vector<Slot> slots;       // in the order in which they are first asked for
   uint32_t id = 0;
   bool shared_random = false;  // random numbers are the same on all replicas
-  bool over_replicas = false;  // statistics are those of all replicas' batches
-  bool exact = false;          // no compiler may compute its results together with what is around them
-  // A reason when the row cannot do this call (it then runs on the CPU).
+  bool over_replicas = false;  // statistics are over all replicas' batches
+  bool exact = false;          // no compiler may compute its results together with its neighbours'
+  // The reason why the row cannot do this call, which then runs on the CPU; empty if it can.
   std::string unimplemented;
   std::vector<TypeRef> operands;
   InstanceKey key;
   const std::vector<std::string>* names = nullptr;  // of the arguments
-  // The arguments with their constants. Values are put in at lowering: operands in order, and run-time
-  // scalars for the tensor arguments that are `from_slot`.
+  // The arguments with their constants. Lowering puts the values in: operands in order, and run-time scalars
+  // for the tensor arguments that are `from_slot`.
   std::vector<ops::Arg> args;
-  // What identifies the instance in every process: the row, its constants and types. Ids and addresses
-  // differ.
+  // A hash that identifies the instance in every process: the row, its constants and types. Ids and addresses
+  // differ between processes.
   uint64_t canonical = 0;
 };
 
-// Finds the instance of a key, or makes it by `fill` (row, names and args; operands from `operands`) and
-// infers its results. `expected`, which may be null, is looked at first. The caller holds the trace's lock.
-// Throws sluice::Error when the operands do not fit the operation.
+// Finds the instance of a key, or makes it with `fill` (row, names and args; operands from `operands`) and
+// infers its results. `expected`, which may be null, is tried first. The caller holds the trace's lock.
+// Throws sluice::Error if the operands do not fit the operation.
 template <typename Fill>
 const Instance& find_instance(const InstanceKey& key, c10::ArrayRef<TypeRef> operands, const Fill& fill,
                               const Instance* expected = nullptr);
-// The instance, if there was one before.
+// Returns the instance of a key, or null if it does not exist yet.
 const Instance* known_instance(const InstanceKey& key, const Instance* expected);
 
-// "aten::add(tensor<3xf32>, tensor<3xf32>, 1)": the same text in every process.
+// Returns "aten::add(tensor<3xf32>, tensor<3xf32>, 1)": the same text in every process.
 std::string describe(const Instance& instance);
-// The same by Instance::id; "another operation" for one that was freed.
+// Describes the instance with this Instance::id; "another operation" for one that was freed.
 std::string describe_instance(uint32_t id);
 
-// Calls from now on make instances of their own: results of collectives depend on the number of replicas.
-// Those that are there stay as they are.
+// Makes later calls create new instances, because results of collectives depend on the number of replicas.
+// Existing instances stay as they are.
 void forget_instances();
-// Frees all instances but these, whose ids come in any order. No trace may hold one of the others.
+// Frees all instances except these, whose ids may be in any order. No trace may hold a freed instance.
 void keep_instances(const std::vector<uint32_t>& ids);
-// How many there are.
+// Returns the number of instances.
 size_t instances_alive();
 
-// By Instance::id; null for one that was freed.
+// Returns the instance with this Instance::id; null for one that was freed.
 const Instance* instance_by_id(uint32_t id);
 
 namespace detail {

@@ -17,11 +17,12 @@ namespace {
 constexpr uint32_t kDead = 0xffffffff;
 constexpr uint64_t kLeafMark = uint64_t{1} << 63;
 
-// The distinct values that pending storages hold become the outputs; each storage gets the number of its
+// Makes the distinct values that pending storages hold the outputs; each storage gets the number of its
 // value.
 void collect_outputs(const Trace& trace, Plan& plan, std::vector<uint32_t>& output_of) {
-  std::vector<int32_t> first(trace.nodes.size(), -1);  // the last output of a node found so far
-  std::vector<int32_t> chain;                          // the one before it
+  std::vector<int32_t> first(trace.nodes.size(), -1);  // the last output found so far for each node
+  std::vector<int32_t> chain;                          // for each output, the previous output of the same
+                                                       // node
   for (LazyStorage* s = trace.first_pending(); s != nullptr; s = s->next) {
     int32_t found = first[s->ref.node];
     while (found >= 0 && plan.outputs[static_cast<size_t>(found)].output != s->ref.output)
@@ -50,7 +51,7 @@ std::vector<bool> mark_live(const Trace& trace, const Plan& plan) {
   return live;
 }
 
-// A storage whose old data is a parameter gives that memory to its new value, when the types are equal.
+// Lets a storage whose old data is a parameter give that memory to its new value, if the types are equal.
 void pair_donations(const Trace& trace, const std::vector<uint32_t>& parameter_of,
                     const std::vector<uint32_t>& output_of, Plan& plan) {
   plan.aliases.assign(plan.leaves.size(), -1);
@@ -130,7 +131,7 @@ class LoweredSlots : public ops::Slots {
     return b_.convert(value, dtype);
   }
 
-  // Key and counter of THREE_FRY: the call's key, and a range of counters of its own for each replica.
+  // Returns key and counter of THREE_FRY: the call's key, and for each replica its own range of counters.
   stablehlo::Value random_state() override {
     using stablehlo::DType;
     const stablehlo::Type one{DType::kU64, {1}};
@@ -166,8 +167,8 @@ class LoweredSlots : public ops::Slots {
     if (world_.check_values) add(expectation);
   }
 
-  // Where the world looks for the first NaN: that this value has none. Complex numbers have one where a part
-  // is.
+  // Expects that this value has no NaN, if the world looks for the first NaN. A complex number is NaN if a
+  // part is.
   void expect_no_nan(std::string_view what, stablehlo::Value value) {
     if (!world_.detect_anomaly ||
         !(stablehlo::is_float(value.dtype()) || stablehlo::is_complex(value.dtype())))
@@ -176,11 +177,11 @@ class LoweredSlots : public ops::Slots {
   }
 
   std::vector<ops::Expectation> expectations;
-  std::vector<ValueCheck> checks;  // the same in words
+  std::vector<ValueCheck> checks;  // the expectations, described for messages
 
  private:
   void add(const ops::Expectation& expectation) {
-    // A gradient reads the positions of its forward pass.
+    // A gradient checks the same positions as its forward pass.
     std::vector<size_t>& of_value = checked_[expectation.values.id()];
     for (size_t known : of_value)
       if (expectations[known].implies(expectation)) return;
@@ -212,11 +213,12 @@ class LoweredSlots : public ops::Slots {
   uint32_t layer_ = 0;
   int64_t base_[kScalarClasses] = {};
   int64_t next_[kScalarClasses] = {};
-  std::unordered_map<int32_t, std::vector<size_t>> checked_;  // by the value's number, in `expectations`
+  std::unordered_map<int32_t, std::vector<size_t>> checked_;  // by the value's number; indices of
+                                                              // `expectations`
   Site site_;
 };
 
-// The number by which calls of kernels know a node in a profile: the same in every process.
+// Returns the number by which calls of kernels know a node in a profile: the same in every process.
 int64_t name_node(const Node& node, uint64_t canonical, uint64_t place, const std::string& location) {
   const auto number = static_cast<int64_t>(base::mix_word(canonical, place) >> 1 | 1);
   profile::RecordedName name{location};
@@ -293,7 +295,7 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
 uint64_t canonical_hash(const Trace& trace, const Plan& plan) {
   uint64_t hash = plan.nodes.size();
   auto mix = [&hash](uint64_t word) { hash = base::mix_word(hash, word); };
-  // The signature is free of addresses but for the instances' ids.
+  // The signature holds no addresses, except in the instances' ids.
   for (uint32_t node : plan.nodes) mix(trace.nodes[node].instance->canonical);
   size_t next = 0;
   for (uint32_t node : plan.nodes) {

@@ -12,7 +12,7 @@
 
 namespace sluice::device {
 
-// What a cut computes: the live part of the trace, renumbered. Two cuts with equal signatures are one
+// The computation of a cut: the live part of the trace, renumbered. Two cuts with equal signatures are one
 // program.
 struct Plan {
   std::vector<uint32_t> nodes;   // live nodes of the trace, in order
@@ -20,21 +20,22 @@ struct Plan {
   std::vector<Ref> outputs;      // values of the trace, in the order of the program's results
   std::vector<int32_t> aliases;  // [parameter]: the result that takes its memory, or -1
   std::vector<uint64_t> signature;
-  size_t scalars[kScalarClasses] = {};  // how many of each class
+  size_t scalars[kScalarClasses] = {};  // the number of scalars of each class
 };
 
-// Plans the cut of everything that is pending. `output_of[i]` gets the result of the i-th pending storage.
-// The caller holds the lock.
+// Plans the cut of everything that is pending. `output_of[i]` is set to the result of the i-th pending
+// storage. The caller holds the lock.
 Plan make_plan(const Trace& trace, const World& world, std::vector<uint32_t>& output_of);
 
 struct Lowered {
   std::string text;
-  std::vector<ValueCheck> checks;  // where there are any, the program's last result is what they found
+  std::vector<ValueCheck> checks;  // if there are any, the program's last result is what they found
   stablehlo::Flops flops;          // of one replica
   stablehlo::LayerWorks layers;    // without their bytes
 };
 
-// The program's text. Its parameters: the leaves, then for each scalar class in use one vector.
+// Lowers a plan to the program's text. Its parameters are the leaves, then one vector for each scalar class
+// in use.
 Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool donate);
 
 // The run-time scalars of the cut, in the program's order.
@@ -45,7 +46,7 @@ struct Scalars {
 };
 void gather_scalars(const Trace& trace, const Plan& plan, const World& world, Scalars& scalars);
 
-// A hash of the plan's program that is the same in every process.
+// Returns a hash of the plan's program that is the same in every process.
 uint64_t canonical_hash(const Trace& trace, const Plan& plan);
 
 }  // namespace sluice::device

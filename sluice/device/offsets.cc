@@ -12,7 +12,7 @@ namespace sluice::device {
 namespace {
 
 constexpr double kUnlikely = 1e-3;
-// A family of which nothing has moved yet, beside another that moves.
+// The limit for a family in which nothing has moved yet, when another family moves.
 constexpr double kUnlikelyForAll = 5e-3;
 
 }  // namespace
@@ -102,7 +102,7 @@ bool Offsets::moves(const View& view) {
     family.moved = family.moved || place.moving;
     return place.moving;
   }
-  // A training's place is another one in its test: the training keeps its constant.
+  // A test's place differs from its training's: the training keeps its constant.
   const bool proven = place.same >= kProven && !may_be_chance(family, place);
   if (!proven || ++place.others > place.same) move(family, place);
   return true;

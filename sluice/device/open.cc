@@ -34,7 +34,7 @@ stablehlo::Precision precision_of(const std::string& name) {
   return name == "high" ? stablehlo::Precision::kHigh : stablehlo::Precision::kDefault;
 }
 
-// Null, said once, where the machine has none.
+// Returns this machine's CPU kernels. If no kernel library can be installed, warns and returns null.
 const stablehlo::KernelLibrary* cpu_kernels(const pjrt::Plugin& plugin, int local_replicas) {
   const auto installed = kernels::install(plugin, local_replicas);
   if (installed) return *installed;
@@ -42,8 +42,8 @@ const stablehlo::KernelLibrary* cpu_kernels(const pjrt::Plugin& plugin, int loca
   return nullptr;
 }
 
-// Several processes on one host would each take all of its GPUs: each gets the one of its place, unless a
-// launcher has hidden the others already.
+// Gives each of several processes on one host the GPU of its local rank, unless a launcher has hidden the
+// others already. Otherwise each process would take all GPUs of the host.
 void share_gpus(pjrt::Options& options) {
   const std::string visible = base::environment("CUDA_VISIBLE_DEVICES").value_or("");
   const bool one_is_left = !visible.empty() && visible.find(',') == std::string::npos;
@@ -104,8 +104,8 @@ Agreement agree_with_others(const pjrt::Client& client, const Settings& options,
   return base::value_or_throw(agree(all, options.process_index, peers().launcher));
 }
 
-// A device that waits for a lost process may wait forever, and so may whatever is destroyed after that. The
-// program gets the error and some time to end in its own way.
+// Ends the process 20 s after another one was lost. A device that waits for a lost process may wait forever,
+// and so may the destructors that run later. Until then the program has the error and can end in its own way.
 void end_with_the_lost(const Error& lost) {
   static std::once_flag once;
   std::call_once(once, [text = std::string(lost.what())] {
@@ -137,8 +137,8 @@ void open_host_collectives(const pjrt::Plugin& plugin, const World& world, const
 
 namespace {
 
-// What `measure` says for so many threads; 0: not known. A busy machine measures too little, so the best of
-// all processes so far counts, and each looks whether it has come to more.
+// Returns the result of `measure` for this number of threads; 0: not known. A busy machine measures too
+// little, so the best of all processes so far counts, and each process checks whether it measures more.
 double best_measured(const char* what, double (*measure)(int threads, int rounds), int threads, bool cached) {
   constexpr int kFirstRounds = 8, kLaterRounds = 2;
   const std::string folder = cached ? pjrt::default_cache_directory() : "";
@@ -148,7 +148,7 @@ double best_measured(const char* what, double (*measure)(int threads, int rounds
   const auto text = folder.empty() ? std::nullopt : cache.find(key);
   const double known = text ? base::number_of<double>(*text).value_or(0) : 0;
   const double measured = measure(threads, known > 0 ? kLaterRounds : kFirstRounds);
-  // Where it cannot be written, the next process measures again.
+  // If the folder cannot be written, the next process measures again.
   if (!folder.empty() && measured > 1.02 * known)
     (void)cache.store(key, std::to_string(static_cast<int64_t>(measured)));
   return std::max(known, measured);
@@ -158,7 +158,7 @@ double best_measured(const char* what, double (*measure)(int threads, int rounds
 
 ProcessorPeak processor_peak(const Runtime& rt) {
   const int threads = kernels::threads_of_replicas(rt.world.local_replicas);
-  // A process measures once, also where nothing is kept on disk.
+  // A process measures only once, even if nothing is kept on disk.
   static const double best =
       best_measured("peak of f32 products, version 1", kernels::measure_f32_peak, threads, rt.options.cache);
   return {best, threads};
@@ -199,7 +199,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
 
   std::vector<int> local;
   for (const pjrt::Device* device : rt->client->devices()) local.push_back(device->id());
-  // By default all that there are, but one of a CPU, whose devices are virtual.
+  // The default is all devices, but only one on a CPU, whose devices are virtual.
   const int count = options.devices > 0 ? options.devices : cpu ? 1 : static_cast<int>(local.size());
   const std::vector<int> own =
       base::value_or_throw(choose_devices(local, options.device_ids, count, world.spans_processes));

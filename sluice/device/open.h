@@ -1,4 +1,4 @@
-// How the process's device is opened: the plugin, its client, the replicas of all processes.
+// Opens the process's device: the plugin, its client, the replicas of all processes.
 #pragma once
 
 #include <memory>
@@ -7,21 +7,20 @@
 
 namespace sluice::device {
 
-// Throws sluice::Error. With several processes all of them call it, and all throw when one of them cannot go
-// on.
+// Throws sluice::Error. With several processes, all of them call it, and all throw if one of them fails.
 std::unique_ptr<Runtime> open(const Settings& settings);
 
-// What all local replicas together can do on this machine's processor, at the plugin "cpu".
+// The speed that all local replicas together reach on this machine's processor, with the plugin "cpu".
 struct ProcessorPeak {
   double flops_per_second = 0;  // of products of f32; 0: not known
   int threads = 1;
 };
-// Measures, in 0.1 s, or 0.02 s where an earlier process has; the best so far is kept beside the compiled
-// programs. Nothing of this process should run meanwhile.
+// Measures for 0.1 s, or for 0.02 s if an earlier process has measured. The best result so far is kept with
+// the compiled programs. Nothing else of this process should run meanwhile.
 ProcessorPeak processor_peak(const Runtime& rt);
 
-// What one call of a kernel can do: its threads' part of the above, and the bytes a second that they read and
-// write, measured and kept likewise.
+// The speed of one call of a kernel: its threads' part of ProcessorPeak, and the bytes per second that they
+// read and write, which is measured and kept in the same way.
 struct CallPeak {
   double flops_per_second = 0, bytes_per_second = 0;  // 0: not known
   int threads = 1;

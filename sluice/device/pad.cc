@@ -7,7 +7,7 @@
 namespace sluice {
 namespace {
 
-// The smallest of `lengths` that `length` fits into.
+// Returns the smallest of `lengths` that is at least `length`.
 int64_t padded_length(int64_t length, at::IntArrayRef lengths, int64_t dim) {
   TORCH_CHECK(!lengths.empty(),
               "sluice::pad_to: no length was given: name one or more, for example {16, 32, 64}");
@@ -26,7 +26,7 @@ int64_t padded_length(int64_t length, at::IntArrayRef lengths, int64_t dim) {
 at::Tensor padded(const at::Tensor& x, int64_t length, const at::Scalar& value, int64_t dim) {
   const int64_t more = length - x.size(dim);
   if (more == 0) return x;
-  // From the last dimension to the first, in front and behind.
+  // From the last dimension to the first: the padding in front, then the padding at the end.
   std::vector<int64_t> padding(static_cast<size_t>(2 * (x.dim() - dim)), 0);
   padding.back() = more;
   return at::constant_pad_nd(x, padding, value);

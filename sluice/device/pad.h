@@ -1,4 +1,4 @@
-// Lengths that vary, in a few lengths.
+// Padding of varying lengths to a few lengths.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,10 +8,10 @@
 SLUICE_API_BEGIN
 namespace sluice {
 
-// Values that were padded, and which of them are real.
+// Padded values, and a mask of the real ones.
 struct Padded {
   at::Tensor values;
-  at::Tensor mask;  // bool, true where a value was there before
+  at::Tensor mask;  // bool, true for a value that is not padding
 };
 
 // Every new shape costs a program. Sentences, sounds and sets of boxes that are padded to one of a few
@@ -26,9 +26,9 @@ struct Padded {
 // Throws c10::Error where x is longer than all lengths. Threads: any.
 Padded pad_to(const at::Tensor& x, at::IntArrayRef lengths, const at::Scalar& value = 0, int64_t dim = 0);
 
-// A batch of sequences, each [length, ...] with its own length, as one tensor: `values` is [sequences, padded
-// length, ...], `mask` [sequences, padded length]. The sequences have one element type and device, and the
-// same sizes but for the first. Throws c10::Error where there is none, or where they differ.
+// Makes one tensor of a batch of sequences, each [length, ...] with its own length: `values` is [sequences,
+// padded length, ...], `mask` [sequences, padded length]. The sequences have one element type and device, and
+// equal sizes except for the first. Throws c10::Error if there is no sequence, or if they differ.
 Padded pad_to(at::TensorList sequences, at::IntArrayRef lengths, const at::Scalar& value = 0);
 
 }  // namespace sluice

@@ -27,10 +27,10 @@ struct Entry {
 };
 using Entries = std::list<Entry>;
 struct Programs {
-  Entries entries;  // those used last in front
+  Entries entries;  // the most recently used first
   std::unordered_multimap<uint64_t, Entries::iterator> by_hash;
   std::vector<std::weak_ptr<const Program>> dropped;  // a launch or a captured function may still hold one
-  size_t operations = 0;                              // of the entries, as kept_operations counts them
+  size_t operations = 0;                              // of the entries, counted as for kept_operations
   size_t instances_after_freeing = 0;
   int dumped = 0;
 };
@@ -112,7 +112,7 @@ namespace {
 
 size_t operations_of(const Program& program) { return program.instances.size() + kOperationsOfAProgram; }
 
-// Drops what was used longest ago, but for the newest.
+// Drops the least recently used programs, but never the newest.
 void drop_oldest(Programs& all) {
   const auto limit = static_cast<size_t>(runtime_options().kept_operations);
   while (all.operations > limit && all.entries.size() > 1) {

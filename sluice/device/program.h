@@ -13,43 +13,43 @@
 
 namespace sluice::device {
 
-// Run-time numbers of one type on the replicas. Most programs take the same ones again and again.
+// Run-time numbers of one type on the replicas. Most programs take the same numbers at every launch.
 struct SentScalars {
   std::string bytes;                                   // of the numbers
   std::shared_ptr<std::vector<pjrt::Buffer>> buffers;  // [replica]
 };
 
 struct Program {
-  mutable std::shared_ptr<pjrt::Executable> executable;  // null behind forget_programs()
+  mutable std::shared_ptr<pjrt::Executable> executable;  // null after forget_programs()
   std::vector<uint32_t> instances;     // of its nodes, to say what changed when the next one differs
   uint64_t canonical = 0;              // the same in every process
-  std::vector<ValueCheck> checks;      // where there are any, its last result is what they found
+  std::vector<ValueCheck> checks;      // if there are any, its last result is what they found
   stablehlo::MemoryEstimate estimate;  // from its text, for errors about memory
   stablehlo::Flops flops;              // of one launch on one replica
-  stablehlo::LayerWorks layers;        // likewise, without bytes
+  stablehlo::LayerWorks layers;        // of the same launch, without bytes
   mutable int64_t launches = 0;        // so far
   mutable std::array<SentScalars, kScalarClasses> scalars;  // of the latest launch
 };
 
 using ProgramPtr = std::shared_ptr<const Program>;
 
-// Finds the plan's program, or lowers and compiles it. Says what changed when the same boundary got another
-// program. Programs are kept up to DeviceOptions::kept_operations recorded operations in all, where each has
-// kOperationsOfAProgram more for what it takes whatever its size is; those that were used longest ago go
-// first.
+// Finds the plan's program, or lowers and compiles it. Reports what changed if the same boundary got another
+// program. Programs are kept up to DeviceOptions::kept_operations recorded operations in all; each program
+// counts kOperationsOfAProgram more, for its cost that is independent of its size. The least recently used
+// programs are dropped first.
 ProgramPtr find_program(const Trace& trace, const Plan& plan, std::string_view what);
 constexpr size_t kOperationsOfAProgram = 100;
-// How many are kept.
+// Returns the number of programs that are kept.
 size_t programs_kept();
 // Frees the instances that no program needs, once there are many of them. The trace must be empty.
 void free_instances(Trace& trace);
-// Drops all of them and what they hold of the device, also where a captured function still has one.
+// Drops all programs and everything they hold on the device, even if a captured function still has one.
 void forget_programs();
 
-// How often each program was launched. The caller holds the lock, here and below.
+// The number of launches of each program. The caller holds the lock, here and below.
 using LaunchCounts = std::unordered_map<ProgramPtr, int64_t>;
 LaunchCounts launch_counts();
-// What was launched since: the FLOPs of all launches, the bytes of the program that needs most.
+// Returns the work since `before`: the FLOPs of all launches, the bytes of the program that needs most.
 stablehlo::Work work_since(const LaunchCounts& before);
 
 }  // namespace sluice::device

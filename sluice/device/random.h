@@ -12,11 +12,11 @@
 
 namespace sluice::device {
 
-// The next key of this generator.
+// Returns the next key of this generator.
 int64_t random_key(at::Generator generator);
-// The key of a call, from its generator.
+// Returns the key of a call, from its generator.
 Number random_key(c10::ArrayRef<c10::IValue> arguments, const Signature& signature);
-// Inside a SharedRandom scope of this thread.
+// Returns whether this thread is inside a SharedRandom scope.
 bool shared_random();
 bool set_shared_random(bool shared);
 

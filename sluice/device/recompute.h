@@ -1,5 +1,5 @@
-// Activation checkpointing: parts of a model whose values are computed again in the backward pass, instead of
-// being kept in memory until then.
+// Activation checkpointing: the backward pass computes the values of parts of a model again, instead of
+// keeping them in memory until then.
 //
 //   for (auto& block : blocks)
 //     h = sluice::checkpoint([&](const torch::Tensor& x) { return block->forward(x); }, h);
@@ -15,17 +15,17 @@
 SLUICE_API_BEGIN
 namespace sluice {
 
-// What `function` gives for the inputs, on xla:0 or LibTorch's CPU. Its forward pass keeps the inputs alone;
-// the backward pass calls it again, once for each backward(), with the same values and random numbers under
-// the same autocast, and takes the gradients of the inputs and of whatever parameters the function uses. So
-// values and gradients are those without it, bit for bit, but for what a compiler fuses otherwise. On the
-// device the second call waits, by an optimization barrier, for the gradients that come from behind it.
-// Where gradients are off it is a plain call.
+// Returns what `function` returns for the inputs, on xla:0 or LibTorch's CPU. The forward pass keeps only the
+// inputs. The backward pass calls the function again, once for each backward(), with the same values and
+// random numbers under the same autocast, and computes the gradients of the inputs and of all parameters that
+// the function uses. So values and gradients are the same as without checkpoint, bit for bit, except where a
+// compiler fuses differently. On the device, an optimization barrier makes the second call wait for the
+// gradients from the later layers. With gradients off, it is a plain call.
 //
-// The function must give the same for the same inputs: what else it changes (BatchNorm's statistics, a
-// counter) it changes twice. Gradients of gradients, and torch::autograd::grad for parameters, are not
-// possible through it. Inputs may be of any type, the outputs are not among them. In a captured function
-// random numbers inside are refused: each replay would draw others for the two calls.
+// The function must return the same for the same inputs. Other state that it changes (BatchNorm's statistics,
+// a counter) changes twice. Gradients of gradients, and torch::autograd::grad for parameters, are not
+// possible through it. Inputs may be of any type, and no output may be an input. In a captured function
+// random numbers inside are refused: each replay would draw different ones for the two calls.
 //
 // Throws what the function throws; from backward(), too.
 std::vector<at::Tensor> checkpoint(

@@ -31,11 +31,11 @@
 namespace sluice::device {
 namespace {
 
-// kFactoryOut: an out form without the dtype, layout, device and pin_memory of its functional form
-// (arange.start_out).
+// The form of an operation. kFactoryOut is an out form without the dtype, layout, device and pin_memory of
+// its functional form (arange.start_out).
 enum class Variant : uint8_t { kFunctional, kInPlace, kOut, kFactoryOut };
 
-// Writes a result into an existing tensor: in its element type, its shape checked.
+// Writes a result into an existing tensor: converts it to the tensor's element type and checks its shape.
 void write_result(const ops::Row& row, const at::Tensor& target, Operand value) {
   const auto dtype = to_dtype(target.scalar_type());
   if (!base::starts_with(row.name, "aten::fill") && row.name != "aten::zero")
@@ -56,7 +56,7 @@ void write_result(const ops::Row& row, const at::Tensor& target, Operand value) 
   write(target, value);
 }
 
-// Without a boundary a loop would become one endless program.
+// Cuts a graph that has grown too large: without a boundary a loop would become one endless program.
 void forced_cut(const Trace& trace) {
   base::warn("the graph was cut after ", trace.nodes.size(),
              " recorded operations without a boundary; call session.step, ",
@@ -92,7 +92,7 @@ void check_thread(Trace& trace) {
 
 namespace {
 
-// Records calls of one schema: a row's functional form, or a variant of it.
+// Records calls of one schema: the functional form of a row, or a variant of it.
 class Recorder final : public c10::OperatorKernel {
  public:
   Recorder(std::shared_ptr<const Signature> signature, Variant variant, size_t outputs)
@@ -148,7 +148,8 @@ class Recorder final : public c10::OperatorKernel {
   }
 
  private:
-  // The tensor that an in-place form writes, or the last one of an out form, against what the call reads.
+  // Checks that the written tensor (of an in-place form, or the last of an out form) overlaps no tensor that
+  // the call reads.
   void check_overlap(c10::ArrayRef<c10::IValue> arguments) const {
     const c10::IValue& target = variant_ == Variant::kInPlace ? arguments.front() : arguments.back();
     if (!target.isTensor() || !on_device(target.toTensor())) return;
@@ -159,8 +160,8 @@ class Recorder final : public c10::OperatorKernel {
     }
   }
 
-  // Weights that are initialised on the device must stay equal, so they draw the same numbers on all
-  // replicas.
+  // Returns whether a call draws the same numbers on all replicas: weights that are initialised on the device
+  // must stay equal.
   bool draws_shared(c10::ArrayRef<c10::IValue> arguments) const {
     if (shared_random()) return true;
     if (variant_ != Variant::kInPlace || !arguments[0].isTensor() || !on_device(arguments[0].toTensor()))
@@ -168,7 +169,7 @@ class Recorder final : public c10::OperatorKernel {
     return LazyStorage::of(arguments[0].toTensor())->keep_equal;
   }
 
-  // The functional form's arguments for kFactoryOut: the output's element type is the one asked for.
+  // Returns the functional form's arguments for kFactoryOut: the requested element type is the output's.
   std::vector<c10::IValue> complete(c10::ArrayRef<c10::IValue> arguments) const {
     if (variant_ != Variant::kFactoryOut) return {};
     std::vector<c10::IValue> all = arguments.slice(0, arguments.size() - 1).vec();
@@ -177,7 +178,7 @@ class Recorder final : public c10::OperatorKernel {
     return all;
   }
 
-  // Puts the results where the variant wants them, and the side results into their arguments.
+  // Puts the results where the variant puts them, and the side results into their arguments.
   void finish(const c10::OperatorHandle& op, torch::jit::Stack* stack, c10::ArrayRef<c10::IValue> arguments,
               uint32_t node, bool strided) {
     Trace& trace = Trace::get();
@@ -222,12 +223,12 @@ class Recorder final : public c10::OperatorKernel {
 
   std::shared_ptr<const Signature> signature_;
   const Variant variant_;
-  const bool random_, statistics_;  // of the row, which is further away
+  const bool random_, statistics_;  // copies of the row's, which is further away in memory
   const size_t outputs_;
 };
 
-// The schema's arguments without `out` ones, and whether self is written. What the row names in `writes` is
-// an argument like others.
+// A schema's arguments without its `out` arguments, and whether it writes self. An argument that the row
+// names in `writes` counts like the others.
 struct Form {
   std::vector<std::string> types;
   size_t outputs = 0;
@@ -245,7 +246,7 @@ Form form_of(const ops::Row& row, const c10::FunctionSchema& schema) {
     if (written && form.types.empty())
       form.writes_self = true;
     else if (written && std::find(kept.begin(), kept.end(), argument.name()) == kept.end())
-      form.outputs = 1000;  // writes something else: no variant of ours
+      form.outputs = 1000;  // it writes something else: not a variant of ours
     form.types.push_back(argument.real_type()->str());
   }
   return form;
@@ -306,7 +307,8 @@ void register_rows() {
   for (const ops::Row& row : ops::rows()) {
     if (base::starts_with(row.name, "aten::"))
       add_row(*aten, row, names);
-    else if (names.contains(std::string(row.name)))  // most of the device's own are recorded without a schema
+    else if (names.contains(std::string(row.name)))  // most of the device's own rows are recorded without a
+                                                     // schema
       add_row(*own, row, names);
   }
 }

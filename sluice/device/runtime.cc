@@ -39,10 +39,11 @@ std::unique_ptr<Runtime>& current_runtime() {
   return *runtime;
 }
 std::mutex runtime_mutex;                // guards the pointer; uploading threads do not wait for the trace
-std::atomic<Runtime*> opened = nullptr;  // the same once it is open: asked for with each operation
+std::atomic<Runtime*> opened = nullptr;  // the pointer, once the device is open: read with each operation
 
-// A program that still runs while the plugin's own clean-up at the process's end frees its code would crash.
-// So the end waits for what is in flight; not for long where other processes may be missing for ever.
+// Waits at the end of the process for programs in flight: a program that still runs while the plugin's own
+// clean-up frees its code would crash. The wait is short (1 s) with several processes, because others may be
+// missing forever.
 void wait_at_exit() {
   std::unique_lock trace(Trace::get().mutex, std::try_to_lock);
   std::unique_lock lock(runtime_mutex, std::try_to_lock);
@@ -57,16 +58,17 @@ void wait_at_exit() {
   }
 }
 
-// The main thread's end comes before everything that is registered for the process's: also before the
-// clean-up of what a program makes while it runs for the first time (oneDNN's kernels).
+// Waits at the end of the main thread, which comes before everything that is registered for the process's
+// end: also before the clean-up of objects that a program makes when it runs for the first time (oneDNN's
+// kernels).
 struct WaitAtThreadEnd {
   ~WaitAtThreadEnd() { wait_at_exit(); }
 };
 
-std::atomic<bool> is_forked = false;  // from a process that had opened the device
+std::atomic<bool> is_forked = false;  // forked from a process that had opened the device
 
-// In the child of a fork(): the plugin's threads are not here, and whoever held a lock is not either. What
-// the parent had open is left alone, and every use of the device is an error instead of a wait for ever.
+// Runs in the child of a fork(): the plugin's threads do not exist there, and a lock may be held by a missing
+// thread. The parent's device is left untouched, and every use of it is an error instead of an endless wait.
 void forget_parents_device() {
   if (opened.exchange(nullptr) == nullptr) return;
   is_forked = true;
@@ -91,10 +93,10 @@ void register_once() {
   std::call_once(once, register_kernels);
 }
 
-// LibTorch's autograd engine makes its threads at the first backward pass of the process, one for each kind
-// of device that has a guard by then, and never again. A program may train on the CPU before it calls init(),
-// so this one thing is registered before main; it lies beside init() so that no linker drops it. There are no
-// streams to guard.
+// LibTorch's autograd engine makes its threads only once, at the first backward pass of the process: one for
+// each kind of device that has a guard by then. A program may train on the CPU before it calls init(), so
+// this guard is registered before main; it is next to init() so that no linker drops it. There are no streams
+// to guard.
 const c10::impl::DeviceGuardImplRegistrar guard_registrar(at::kXLA,
                                                           new c10::impl::NoOpDeviceGuardImpl<at::kXLA>());
 
@@ -159,7 +161,7 @@ void at_end_of_launch(std::function<void(double)> call) {
   const TraceLock lock = lock_trace();
   const auto& flights = runtime().flights;
   if (flights.empty()) return call(base::monotonic_seconds());
-  // One more than there are events, so that the last of them cannot call before all are known.
+  // One more than the number of events, so that the last event cannot call before all are registered.
   auto left = std::make_shared<std::atomic<size_t>>(flights.back().done.size() + 1);
   const auto one_less = [left, call = std::move(call)](const base::Status&) {
     if (left->fetch_sub(1) == 1) call(base::monotonic_seconds());
@@ -178,7 +180,8 @@ namespace {
 
 std::function<void(const LaunchRecord&)> launch_check;  // belongs to the trace's lock
 
-// The numbers of one type on each replica; null when there are none. Those of the last launch serve again.
+// Returns the numbers of one type on each replica; null for no numbers. Reuses the last launch's buffers
+// for equal numbers.
 template <typename Number>
 std::shared_ptr<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const std::vector<Number>& numbers,
                                                        stablehlo::DType dtype, SentScalars& sent) {
@@ -196,7 +199,7 @@ std::shared_ptr<std::vector<pjrt::Buffer>> put_scalars(Runtime& rt, const std::v
   return buffers;
 }
 
-// Every process must launch the same programs with the same numbers; the base is the one that differs.
+// Checks that every process launches the same programs with the same numbers; only the base may differ.
 void check_launch(Runtime& rt, const Order& order) {
   if (rt.world.processes == 1 || !launch_check) return;
   auto mix = [&rt](uint64_t word) { rt.launched_hash = base::mix_word(rt.launched_hash, word); };
@@ -210,8 +213,9 @@ void check_launch(Runtime& rt, const Order& order) {
                 order.plan});
 }
 
-// The arguments that somebody else still holds (a clone, a log, a checkpoint) are copied instead of taken.
-// What nobody else holds becomes its result; all other results are new.
+// Decides which results take over an argument's Data: an argument that has no other owner becomes its result.
+// An argument that something else still holds (a clone, a log, a checkpoint) is copied. All other results are
+// new.
 std::vector<int64_t> divide(const Order& order, std::vector<DataPtr>& results) {
   std::vector<int64_t> not_donated;
   for (size_t i = 0; i < order.arguments.size(); ++i) {
@@ -256,7 +260,7 @@ std::vector<DataPtr> launch(Runtime& rt, const Order& order, Runtime::Flight& fl
   return results;
 }
 
-// An error of the plugin with the program's name, and where memory was short with what had it.
+// Launches; an error of the plugin gets the program's name and, if memory was short, a list of what used it.
 std::vector<DataPtr> launch_explained(Runtime& rt, const Order& order, Runtime::Flight& flight) {
   try {
     return launch(rt, order, flight);
@@ -278,8 +282,8 @@ std::pair<std::vector<DataPtr>, Runtime::Flight> launch_program(Runtime& rt, con
   check_launch(rt, order);
   std::vector<DataPtr> results = launch_explained(rt, order, flight);
   rt.launched_flops += program.flops;
-  // The plugin makes things that its clean-up destroys also while it compiles and launches; what is
-  // registered after them is called before.
+  // The plugin also makes objects that its clean-up destroys while it compiles and launches. A function
+  // registered after them is called before their destruction.
   if (++program.launches == 1) std::atexit(wait_at_exit);
   thread_local const WaitAtThreadEnd also_before;
   std::vector<Data*> fresh;
@@ -298,8 +302,8 @@ void set_launch_check(std::function<void(const LaunchRecord&)> check) {
 
 namespace {
 
-// What the program will give. Looked up before the launch: that may wait while the replicas begin, and their
-// work drives the trace out of the processor's caches.
+// Returns the facts of the program's results. They are read before the launch, which may wait while the
+// replicas start, and whose work drives the trace out of the processor's caches.
 std::vector<ValueFacts> facts_of_outputs(const Trace& trace, const Plan& plan) {
   std::vector<ValueFacts> facts;
   facts.reserve(plan.outputs.size());
@@ -315,7 +319,7 @@ void settle(Trace& trace, const std::vector<uint32_t>& output_of, const std::vec
   }
 }
 
-// After a failure nothing stays half-recorded: what was pending is lost, and reading it says why.
+// Leaves nothing half-recorded after a failure: pending values are lost, and reading one names the cause.
 void lose_pending(Trace& trace, const std::string& cause) {
   auto shared = std::make_shared<const std::string>(cause);
   while (LazyStorage* storage = trace.first_pending()) {
@@ -328,7 +332,7 @@ void lose_pending(Trace& trace, const std::string& cause) {
   trace.clear();
 }
 
-// The host's time from a graph's first operation to its end.
+// Records a span of the host's time from a graph's first operation to its end.
 void record_recording(double end) {
   if (!base::spans_are_recorded()) return;
   constexpr double kNanoseconds = 1e9;

@@ -1,4 +1,4 @@
-// The device's options once the environment and the defaults have filled in what they leave open.
+// The device's options, with open values filled in from the environment and the defaults.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace sluice::device {
 
-// The members of DeviceOptions, which says what they mean, with the defaults of those that it may leave open.
+// The members of DeviceOptions, which documents them, with the defaults of the members that it may leave
+// open.
 struct Settings {
   std::string plugin;
   int devices = 0;
@@ -33,8 +34,8 @@ struct Settings {
   bool operator==(const Settings&) const = default;
 };
 
-// What the options say; where they say nothing what the environment says, else the default. Throws
-// sluice::Error for a SLUICE_GPU_MEMORY that is no part, and for a precision of another name.
+// Returns the options' values, else the environment's, else the defaults. Throws sluice::Error for a
+// SLUICE_GPU_MEMORY outside its range, and for an unknown precision.
 Settings settings_of(const DeviceOptions& options);
 
 }  // namespace sluice::device

@@ -13,7 +13,7 @@ namespace sluice::device {
 namespace {
 
 ArgumentKind kind_of(const c10::Argument& argument) {
-  // The real type tells ScalarType, Layout and the like from int.
+  // The real type distinguishes ScalarType, Layout and similar types from int.
   const std::string type = argument.real_type()->str();
   auto is = [&](std::string_view base) { return type == base || type == std::string(base) + "?"; };
   if (is("Tensor")) return ArgumentKind::kTensor;
@@ -37,7 +37,7 @@ bool lists(std::string_view names, const std::string& name) {
 
 uint64_t bits(double value) { return std::bit_cast<uint64_t>(value); }
 
-// A 0-d host tensor's value.
+// Returns a 0-d host tensor's value.
 Number number_of(const at::Tensor& host) {
   const c10::Scalar scalar = host.item();
   if (scalar.isFloatingPoint())
@@ -95,7 +95,7 @@ void add_tensor(const Signature& signature, size_t index, const at::Tensor& tens
     return;
   }
   if (tensor.device().is_cpu() && tensor.dim() == 0 && tensor.is_complex()) {
-    // A run-time scalar is real.
+    // Run-time scalars are real, so a complex number is uploaded.
     Operand operand = Trace::get().leaf(upload_data({tensor.resolve_conj().resolve_neg().clone()}));
     call.key.push_back(reinterpret_cast<uintptr_t>(operand.type) | (wrapped ? 1 : 0));
     call.types.push_back(operand.type);

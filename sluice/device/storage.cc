@@ -30,13 +30,13 @@ int64_t numel_of(c10::IntArrayRef sizes) {
   return n;
 }
 
-// True when the tensor covers its whole storage once, in any order of dimensions.
+// Returns whether the tensor covers its whole storage once, in any order of dimensions.
 bool covers_storage(const c10::TensorImpl& tensor, const LazyStorage& storage) {
   return tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense() &&
          static_cast<size_t>(tensor.numel()) * tensor.itemsize() == storage.nbytes();
 }
 
-// The value of the whole storage as an operand; zeros when it was never written.
+// Returns the value of the whole storage as an operand; zeros if it was never written.
 Operand whole(LazyStorage& storage, c10::ScalarType type, size_t itemsize) {
   Trace& trace = Trace::get();
   if (Watch* watch = Watch::current()) watch->touch(storage);
@@ -58,15 +58,15 @@ Operand whole(LazyStorage& storage, c10::ScalarType type, size_t itemsize) {
 
 bool same(c10::IntArrayRef a, c10::IntArrayRef b) { return a.equals(b); }
 
-// Whether the tensor is a value of these dims, all of it, as the strides say that it lies in its storage
-// (empty: row-major).
+// Returns whether the tensor is all of a value with these dims that is stored with these strides (empty:
+// row-major).
 bool is_whole(const c10::TensorImpl& tensor, c10::IntArrayRef dims, c10::IntArrayRef strides) {
   if (tensor.storage_offset() != 0 || !same(tensor.sizes(), dims)) return false;
   return strides.empty() ? tensor.is_contiguous() : same(tensor.strides(), strides);
 }
 
-// Whether rows of it may be picked: it lives between programs and is no parameter, or is made by writes of
-// parts alone.
+// Returns whether rows of the tensor may be picked: it lives between programs and is not a parameter, or its
+// latest operation filled it or wrote a part of it.
 bool is_picked_from(const c10::TensorImpl& tensor, Ref value) {
   const LazyStorage& storage = *LazyStorage::of(tensor);
   if (storage.name != 0 || storage.keep_equal) return false;
@@ -77,8 +77,7 @@ bool is_picked_from(const c10::TensorImpl& tensor, Ref value) {
   return false;
 }
 
-// A view row of this operand, and of the operands behind it: how the value lies in the storage, and which
-// strided part of it is meant.
+// Records a view row of these operands: how the value is stored, and which strided part of it is meant.
 Operand record_view(const char* row, c10::ArrayRef<Operand> operands, c10::IntArrayRef strides,
                     const c10::TensorImpl& tensor) {
   std::vector<int64_t> ints;
@@ -109,14 +108,14 @@ Operand record_view(const char* row, c10::ArrayRef<Operand> operands, c10::IntAr
   return result;
 }
 
-// The value of the whole storage, and how it lies there: until the storage gets another one.
+// The value of the whole storage, and its strides there; valid until the storage gets another value.
 struct Stored {
   Operand value;
   c10::IntArrayRef strides;
 };
 
-// The storage's value with the tensor's element type, which may be another one than was written there:
-// complex numbers seen as pairs of real ones, the bits of an f32 as an i32.
+// Returns the storage's value with the tensor's element type, which may differ from the type that was
+// written: complex numbers seen as pairs of real numbers, the bits of an f32 as an i32.
 Stored stored_as(const c10::TensorImpl& tensor, LazyStorage& storage) {
   const auto type = c10::typeMetaToScalarType(tensor.dtype());
   const Operand value = whole(storage, type, tensor.itemsize());
@@ -135,7 +134,7 @@ LazyStorage::LazyStorage(size_t bytes)
     : c10::StorageImpl(use_byte_size_t(), static_cast<int64_t>(bytes),
                        c10::DataPtr(nullptr, c10::Device(c10::kXLA, 0)), &no_memory, /*resizable=*/true),
       serial(last_serial.fetch_add(1, std::memory_order_relaxed) + 1) {
-  // Who asks for its memory is answered in overrides.cc.
+  // The message for code that asks for its memory is in overrides.cc.
   release_data_and_set_meta_custom_data_ptr_error_msg_(std::nullopt);
 }
 
@@ -176,7 +175,7 @@ at::Tensor make_tensor(DataPtr data) {
 
 namespace {
 
-// LibTorch's lazy conjugation and negation: between the storage's value and the tensor's, both ways.
+// Applies LibTorch's lazy conjugation and negation between the storage's value and the tensor's, both ways.
 Operand with_lazy_bits(const at::Tensor& tensor, Operand value) {
   if (tensor.is_conj()) value = record_internal("sluice::conjugate", value, {});
   if (tensor.is_neg()) value = record_internal("sluice::negate", value, {});
@@ -258,7 +257,7 @@ void set_pending(LazyStorage& storage, const Operand& value, std::vector<int64_t
                   "with sluice::mean"));
   }
   if (Watch* watch = Watch::current()) watch->touch(storage, /*replaced=*/true);
-  // Existing data is shared: nothing to compute.
+  // Existing data is shared, without any computation.
   if (value.ref.leaf()) return set_data(storage, trace.leaves[value.ref.node], std::move(strides));
   if (storage.state != LazyStorage::State::kPending) {
     storage.replaced_leaf =

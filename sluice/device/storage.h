@@ -15,7 +15,7 @@ namespace sluice::device {
 // A StorageImpl without memory of its own: it holds a value. All fields belong to the trace's lock.
 //
 // The value covers the whole storage; `strides` says how (empty: row-major). A storage that was never written
-// reads as zeros. What each read looks at lies together, in front.
+// reads as zeros. The members that each read uses come first, next to each other.
 struct LazyStorage : c10::StorageImpl {
   explicit LazyStorage(size_t bytes);
   ~LazyStorage() override;
@@ -25,7 +25,7 @@ struct LazyStorage : c10::StorageImpl {
   State state = State::kEmpty;
   bool keep_equal = false;
   uint32_t name = 0;  // of the parameter, in Names; 0: none
-  // When pending in the current trace.
+  // The value in the current trace, while pending.
   Ref ref;
   TypeRef type = nullptr;  // of the value, pending or data
   DataPtr data;
@@ -37,10 +37,10 @@ struct LazyStorage : c10::StorageImpl {
   LazyStorage* previous = nullptr;
   LazyStorage* next = nullptr;
   uint64_t serial;                          // storages that are made later have larger ones
-  uint32_t label = 0;                       // as `name`, for what belongs to no layer: the optimizer's state
+  uint32_t label = 0;                       // like `name`, for a value of no layer: the optimizer's state
   std::shared_ptr<const std::string> lost;  // why the value was lost
 
-  // That of the next storage. Any thread.
+  // Returns the next storage's serial. Any thread.
   static uint64_t next_serial();
   static LazyStorage* of(const at::Tensor& tensor) { return of(*tensor.unsafeGetTensorImpl()); }
   static LazyStorage* of(const c10::TensorImpl& tensor) {
@@ -52,7 +52,7 @@ inline bool on_device(const at::Tensor& tensor) {
   return tensor.defined() && tensor.device().type() == c10::kXLA;
 }
 
-// A value and what recording needs to know of it.
+// A value with its type and sameness, as recording needs them.
 struct Operand {
   Ref ref;
   TypeRef type = nullptr;
@@ -67,21 +67,21 @@ at::Tensor make_empty(c10::IntArrayRef sizes, c10::ScalarType type);
 at::Tensor make_tensor(const Operand& value, c10::IntArrayRef strides = {});
 at::Tensor make_tensor(DataPtr data);
 
-// The tensor's value with its own sizes, through its strides.
+// Returns the tensor's value with its own sizes, through its strides.
 Operand read(const at::Tensor& tensor);
-// The same, where it is data as it is: nothing is to be computed, and the trace does not hold it. Else null.
+// Returns the tensor's data if it needs no computation and the trace does not hold it; else null.
 DataPtr data_of(const at::Tensor& tensor);
-// Makes `value` (of the tensor's sizes and type) the tensor's value; other parts of the storage stay as they
-// are.
+// Makes `value` (of the tensor's sizes and type) the tensor's value; the rest of the storage keeps its
+// values.
 void write(const at::Tensor& tensor, const Operand& value);
-// The same of what came from the host. The trace holds it only where it has to read it.
+// Writes data that came from the host. The trace holds it only if it has to read it.
 void write(const at::Tensor& tensor, DataPtr data);
-// copy_ between tensors of one device: shares the value where it can.
+// Does copy_ between tensors of one device: shares the value if possible.
 void copy_value(const at::Tensor& to, const at::Tensor& from);
 
-// The storage's value becomes this data.
+// Makes this data the storage's value.
 void set_data(LazyStorage& storage, DataPtr data, std::vector<int64_t> strides = {});
-// The storage's value becomes this recorded value.
+// Makes this recorded value the storage's value.
 void set_pending(LazyStorage& storage, const Operand& value, std::vector<int64_t> strides = {});
 
 }  // namespace sluice::device

@@ -35,7 +35,7 @@ uint32_t Trace::add_node(const Instance& instance, const RecordedIn& place, c10:
   if (nodes.empty()) note_first_record();
   follow(instance);
   if (place.layer == 0) note_call_place(instance.id);
-  // Filled where it stays: copying it would wait for what was written last.
+  // The node is filled in place: copying it would wait for the latest writes to memory.
   Node& node = nodes.emplace_back();
   node.instance = &instance;
   node.first_input = static_cast<uint32_t>(inputs.size());
@@ -55,7 +55,7 @@ uint32_t Trace::add_node(const Instance& instance, const RecordedIn& place, c10:
 }
 
 void Trace::follow(const Instance& instance) {
-  constexpr size_t kSkipped = 4;  // so many that were there before may be missing now
+  constexpr size_t kSkipped = 4;  // the number of earlier operations that may be missing in this trace
   const size_t end = std::min(next_ + kSkipped, before_.size());
   for (size_t i = next_; i < end; ++i) {
     if (before_[i] != &instance) continue;
@@ -65,7 +65,8 @@ void Trace::follow(const Instance& instance) {
 }
 
 void Trace::fetch_expected() const {
-  constexpr size_t kLine = 64, kLines = 5;  // of a cache; an instance with a key of usual length
+  constexpr size_t kLine = 64, kLines = 5;  // a cache line's bytes; the lines of an instance with a key of
+                                            // usual length
   const auto* const begin = reinterpret_cast<const char*>(expected());
   for (size_t i = 0; begin != nullptr && i < kLines; ++i) __builtin_prefetch(begin + i * kLine);
 }
@@ -107,7 +108,7 @@ void Trace::unlink(LazyStorage& storage) {
 
 void Trace::clear() {
   SLUICE_CHECK(first_ == nullptr, "a trace was cleared while a storage waits for its value");
-  // A few operations for a host read between two steps tell nothing of the next step.
+  // A few operations for a host read between two steps say nothing about the next step.
   constexpr size_t kFew = 8;
   if (nodes.size() > kFew || nodes.size() >= before_.size()) {
     before_.clear();
@@ -128,7 +129,7 @@ void Trace::clear() {
 
 namespace {
 
-// What identifies a call of one of the device's own rows. `kind` and `ints` are its constants.
+// Returns the key of a call of one of the device's own rows. `kind` and `ints` are its constants.
 InstanceKey own_key(const char* row, uint64_t kind, c10::ArrayRef<Operand> operands,
                     c10::ArrayRef<int64_t> ints) {
   InstanceKey key;
@@ -139,7 +140,7 @@ InstanceKey own_key(const char* row, uint64_t kind, c10::ArrayRef<Operand> opera
   return key;
 }
 
-// The instance of that call; `fill` gives a new one its arguments.
+// Returns the instance of such a call; `fill` gives a new instance its arguments.
 template <typename Fill>
 const Instance& own_instance(const char* row, const std::vector<std::string>& names, uint64_t kind,
                              c10::ArrayRef<Operand> operands, c10::ArrayRef<int64_t> ints, const Fill& fill) {
@@ -161,7 +162,7 @@ const Instance& own_instance(const char* row, const std::vector<std::string>& na
   return instance;
 }
 
-// With a run-time offset a call is another one.
+// A call with a run-time offset needs an instance of its own.
 uint64_t internal_kind(stablehlo::DType dtype, bool offset) {
   return static_cast<uint64_t>(dtype) * 2 + (offset ? 1 : 0);
 }
@@ -234,7 +235,7 @@ const Instance* known_internal(const char* row, c10::ArrayRef<Operand> operands,
 namespace {
 struct NameTable {
   std::deque<std::string> names = std::deque<std::string>(1);
-  // Views of the names, which stay where they are when more are added.
+  // Views of the names, which do not move when more are added.
   std::unordered_map<std::string_view, uint32_t> numbers = {{names[0], 0}};
 };
 NameTable& all_names() {

@@ -52,8 +52,8 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
                             " on replica ", r, " and ", hosts[0].sizes(), " on replica 0"));
     }
     const at::Tensor contiguous = host.contiguous();
-    // A large tensor's memory is shared where the plugin can; the callback keeps it alive. A small one is
-    // copied.
+    // A large tensor's memory is shared if the plugin can do that; the callback keeps it alive. A small one
+    // is copied.
     const bool small = type->type.bytes() <= 4096;
     auto buffer = rt->client->put(
         contiguous.const_data_ptr(), type->type, *rt->devices[r],
@@ -78,8 +78,8 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
 
 namespace {
 
-// The results of one element that are pending beside the one that is read: what a program reads behind it is
-// likely among them. Numbers that are kept from step to step (a count of batches) are not.
+// Returns the pending results of one element other than the one that is read: the program likely reads some
+// of them next. Numbers that are kept from step to step (a count of batches) are left out.
 std::vector<at::Tensor> numbers_beside(const Operand& read) {
   constexpr size_t kMaxNumbers = 8;
   Trace& trace = Trace::get();
@@ -97,7 +97,7 @@ std::vector<at::Tensor> numbers_beside(const Operand& read) {
   return holders;
 }
 
-// Starts a value's copy to the host. Where that fails, a read will say so.
+// Starts a value's copy to the host. If that fails, a later read reports it.
 void start_copy(Data& data) {
   if (data.buffers.empty() || data.on_host) return;
   auto copy = std::make_shared<HostCopy>();
@@ -113,7 +113,7 @@ void start_copy(Data& data) {
 
 namespace {
 
-// The cut that a read of a pending value makes. Numbers that are pending, too, are copied in the same wait.
+// Makes the cut for a read of a pending value. Other pending numbers are copied in the same wait.
 void cut_for_read(const Operand& value) {
   const std::vector<at::Tensor> beside = numbers_beside(value);
   cut(kHostRead);
@@ -139,9 +139,9 @@ DataPtr materialize(const at::Tensor& tensor) {
 
 namespace {
 
-// Whether the host makes the tensor of its storage's value, without a program: the storage stays with the
-// host, or the tensor is all of it, in whatever shape, order and element type. So torch::save sees
-// parameters: as one dimension.
+// Returns whether the host can make the tensor from its storage's value, without a program: the storage stays
+// with the host, or the tensor covers all of it, in any shape, order and element type. For example,
+// torch::save sees parameters as one dimension.
 bool is_seen_in_storage(const at::Tensor& tensor) {
   const c10::TensorImpl& impl = *tensor.unsafeGetTensorImpl();
   const LazyStorage& storage = *LazyStorage::of(impl);
@@ -154,21 +154,21 @@ bool is_seen_in_storage(const at::Tensor& tensor) {
          storage.type->type.bytes() == storage.nbytes();
 }
 
-// What a read copies to the host, and how the tensor lies in it.
+// The data that a read copies to the host, and its strides there.
 struct Source {
   DataPtr data;
-  bool whole = false;            // the value of the storage, of which the tensor is another view
+  bool whole = false;            // `data` is the whole storage's value, and the tensor a view of it
   std::vector<int64_t> strides;  // of the storage's value, as in LazyStorage
 };
 
-// Cuts when the value is pending. The caller holds the lock.
+// Returns the source of a read; cuts if the value is pending. The caller holds the lock.
 Source source_of(const at::Tensor& tensor) {
   if (!is_seen_in_storage(tensor)) return {materialize(tensor), false, {}};
   LazyStorage& storage = *LazyStorage::of(tensor);
   return {data_of_storage(storage), true, storage.strides};
 }
 
-// The tensor, row-major, of a copy of its source.
+// Returns the tensor, row-major, from a copy of its source.
 at::Tensor seen_as(const at::Tensor& tensor, const Source& source, const at::Tensor& host) {
   if (!source.whole) return host;
   at::Tensor memory = host;
@@ -185,9 +185,9 @@ at::Tensor seen_as(const at::Tensor& tensor, const Source& source, const at::Ten
 
 namespace {
 
-// Refuses to read a value as one that it may not be.
+// Throws if a value is less the same on the replicas than the read needs.
 void check_sameness(const at::Tensor& tensor, std::string_view what, Sameness wanted) {
-  if (runtime().ahead) return;  // there is no value at all, which is said elsewhere
+  if (runtime().ahead) return;  // no value exists at all, which the read reports
   if (const LazyStorage& storage = *LazyStorage::of(tensor);
       storage.state == LazyStorage::State::kData && storage.data->sameness <= wanted)
     return;
@@ -218,14 +218,14 @@ at::Tensor read_replica(const Data& data, size_t replica, std::string_view what)
   return host;
 }
 
-// The copy's value, which is the copy's own.
+// Waits for the copy and returns its tensor, which the copy still owns.
 at::Tensor value_of(HostCopy& copy, std::string_view what) {
   std::scoped_lock waiting(copy.mutex);
   if (auto status = copy.copied.await(); !status) throw_read_error(status.error(), what);
   return copy.value;
 }
 
-// The same, where a copy on the host serves every read of a number, and of what stays with the host.
+// Reads a value. One copy on the host serves every read of a number, and of a value that stays with the host.
 at::Tensor read_or_reuse(Data& data, size_t replica, std::string_view what) {
   if (replica != 0 || (data.type->type.numel() != 1 && !data.with_host))
     return read_replica(data, replica, what);

@@ -1,4 +1,4 @@
-// LibTorch's element types and ours; interned types that compare by address.
+// LibTorch's element types and Sluice's; interned types that compare by address.
 #pragma once
 
 #include <c10/core/ScalarType.h>
@@ -10,14 +10,14 @@
 
 namespace sluice::device {
 
-// Throws sluice::Error(kUnimplemented) for types the device does not hold (quantised, float8, complex of two
-// f16).
+// Throws sluice::Error(kUnimplemented) for types that the device does not hold (quantised, float8, complex of
+// two f16).
 stablehlo::DType to_dtype(c10::ScalarType type);
 c10::ScalarType to_scalar_type(stablehlo::DType dtype);
 bool is_supported(c10::ScalarType type);
 
-// A type that exists once in the process: equal types have equal addresses. Never freed (a few hundred a
-// program).
+// A type that exists once in the process, so that equal types have equal addresses. Never freed (a program
+// needs a few hundred).
 struct InternedType {
   stablehlo::Type type;
   c10::ScalarType scalar_type;

@@ -1,4 +1,4 @@
-// What a storage holds: nothing, a value recorded in the trace, or data on the device.
+// The value of a storage: none, recorded in the trace, or data on the device.
 #pragma once
 
 #include <c10/util/intrusive_ptr.h>
@@ -19,8 +19,8 @@ enum class Sameness : uint8_t { kGlobal = 0, kProcess = 1, kDifferent = 2 };
 
 inline Sameness weakest(Sameness a, Sameness b) { return a > b ? a : b; }
 
-// Where a value began to differ between replicas: at this operation, in this layer. No row: it came so from
-// the host (a batch).
+// The operation and layer where a value began to differ between replicas. Without a row, it came from the
+// host (a batch).
 struct Origin {
   const ops::Row* row = nullptr;
   uint32_t layer = 0;  // in Names
@@ -29,11 +29,11 @@ struct Origin {
 // host_copy.h
 struct HostCopy;
 
-// What is known of a value besides its buffers.
+// The facts that are known of a value besides its buffers.
 struct ValueFacts {
   TypeRef type = nullptr;
   Sameness sameness = Sameness::kGlobal;
-  Origin origin;   // unless it is global
+  Origin origin;   // where it began to differ, unless it is global
   Origin made_by;  // for messages: the operation that made it; no row when it came from the host
 };
 
@@ -43,25 +43,25 @@ struct LeafPlace {
   uint32_t leaf = 0;
 };
 
-// One value on the device: a PJRT buffer for each local replica. Shared by every storage that holds the value
-// (clones, copies) and by traces that read it, and immutable while it is; a value that has one holder alone
-// may become the one that replaces it. What each read looks at lies together, in front: a step finds little
-// of it in the processor's caches.
+// One value on the device: a PJRT buffer for each local replica. Every storage that holds the value (clones,
+// copies) and every trace that reads it share it, and it is immutable while they do; a value with only one
+// holder may become the value that replaces it. The members that each read uses come first, next to each
+// other, because a step finds few of them in the processor's caches.
 struct Data : c10::intrusive_ptr_target, LeafPlace, ValueFacts {
   Data();
   ~Data() override;
-  // Becomes the value that a launch has made; the buffers are another's to set.
+  // Becomes the value that a launch has made; the caller sets the buffers.
   void renew(const ValueFacts& facts, int64_t launch);
 
   uint64_t serial;                    // values that are made later have larger ones
   std::vector<pjrt::Buffer> buffers;  // [replica]; none where programs are only compiled
-  // For errors about memory (alive.h): the name in Names of the parameter or the optimizer's state that holds
-  // it, 0 without.
+  // For errors about memory (alive.h): the name, in Names, of the parameter or optimizer state that holds it;
+  // 0: none.
   uint32_t name = 0;
-  int64_t launch = 0;                 // of the program that made it; 0 when it came from the host
+  int64_t launch = 0;                 // the launch that made it; 0 if it came from the host
   uint64_t opening;                   // Runtime::opening of the device that holds it
-  std::shared_ptr<HostCopy> on_host;  // once it was read, or is on its way
-  bool with_host = false;             // what is made of it stays with the host (operators/host_shapes.h)
+  std::shared_ptr<HostCopy> on_host;  // set once it was read, or is on its way
+  bool with_host = false;             // values made from it stay with the host (operators/host_shapes.h)
   bool alive = false;
   Data *previous_alive = nullptr, *next_alive = nullptr;
 };

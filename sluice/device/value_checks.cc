@@ -15,7 +15,7 @@ using stablehlo::DType;
 using stablehlo::Value;
 using Rule = ops::Expectation::Rule;
 
-// Whether one operand's values are as expected, and the one furthest outside. 0-d.
+// Whether one operand's values are as expected, and the value furthest outside. Both are 0-d.
 struct Found {
   Value good, value;
 };

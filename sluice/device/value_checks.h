@@ -1,8 +1,8 @@
-// Errors that only the device can find: a position outside its dimension, a label that is no class, a
-// divisor that is 0; the first NaN, where it is asked for.
-// LibTorch's CPU throws at the call and CUDA asserts; a compiled program goes on with other values. So each
-// program with such operands has one small result more, which says what it found first. It is copied to the
-// host behind the launch and looked at when the host next waits or reads, so nobody waits for it.
+// Errors that only the device can find: a position outside its dimension, a label that is not a class, a
+// divisor that is 0; the first NaN, if requested. LibTorch's CPU throws at the call and CUDA asserts; a
+// compiled program continues with other values. So each program with such operands has one more small result,
+// which reports the first error it found. That result is copied to the host after the launch and checked when
+// the host next waits or reads, so nothing waits for it.
 #pragma once
 
 #include <array>
@@ -28,17 +28,18 @@ struct ValueCheck {
   ops::Expectation::Rule rule = ops::Expectation::Rule::kRange;
 };
 
-// The result of a program with these expectations, in the order of its operations: a vector of two s64, the
-// number (from 1) of the first that does not hold and a value that it found; zeros when all do.
+// Returns the result of a program with these expectations, in the order of its operations: a vector of two
+// s64, the number (from 1) of the first expectation that does not hold and a value that violates it; zeros if
+// all hold.
 stablehlo::Value emit_value_checks(stablehlo::Builder& b, const std::vector<ops::Expectation>& expectations);
 
-// What a check throws: nothing failed, and what was recorded since is still there.
+// The error that a check throws. No launch failed, and operations recorded since then are still there.
 class WrongValue : public Error {
  public:
   explicit WrongValue(const std::string& message) : Error(Code::kOutOfRange, message) {}
 };
 
-// That result of one launch on its way to the host, for each local replica.
+// The check results of one launch on their way to the host, for each local replica.
 class FoundValues {
  public:
   FoundValues() = default;
