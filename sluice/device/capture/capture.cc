@@ -44,25 +44,26 @@ void refuse_replay(std::string reason) {
 }
 bool captured_call_is_recorded() { return Watch::current() != nullptr; }
 
-// The calls with arguments of the same shapes, types and values that are no tensors.
+// The calls whose arguments have the same shapes and types, and equal values of all arguments that are not
+// tensors.
 struct CapturedVariant {
   std::vector<uint64_t> key;
   Tape tape;          // of the latest recorded call
-  int same = 0;       // recorded calls in a row that were as it
-  int in_vain = 0;    // recorded calls in a row that were not, or cannot be replayed
-  int failed = 0;     // replays in a row that could not be
+  int same = 0;       // recorded calls in a row that equalled it
+  int in_vain = 0;    // recorded calls in a row that did not, or that cannot be replayed
+  int failed = 0;     // replays in a row that were not possible
   int64_t since = 0;  // replays since the latest recorded call
   bool warned = false;
 };
 
 namespace {
 
-// A call that is recorded in vain so often in a row is worth a warning.
+// The number of recordings in vain, or failed replays, in a row that causes a warning.
 constexpr int kPatience = 6;
-// Combinations of arguments that are remembered; the oldest goes first.
+// The number of combinations of arguments that are remembered; the oldest is dropped first.
 constexpr size_t kVariants = 16;
 
-// What of the thread and the device a recording depends on besides its arguments.
+// Returns the modes of the thread and the device that a recording depends on besides its arguments.
 uint64_t modes() {
   uint64_t all = 0;
   for (const bool on : {c10::GradMode::is_enabled(), at::autocast::is_autocast_enabled(at::kXLA),
@@ -97,7 +98,7 @@ void put_on_device(std::vector<at::Tensor>& arguments) {
   }
 }
 
-// Tensors of their own with the arguments' values: what is written to them stays inside.
+// Returns new tensors with the arguments' values, so that writes to them stay inside.
 std::vector<at::Tensor> as_values(const std::vector<at::Tensor>& arguments) {
   std::vector<at::Tensor> values;
   for (const at::Tensor& argument : arguments) {
@@ -112,7 +113,8 @@ std::vector<at::Tensor> as_values(const std::vector<at::Tensor>& arguments) {
   return values;
 }
 
-// Without gradients, and tensors of their own: one that the function keeps too is then seen to be held twice.
+// Returns the results without gradients, as new tensors, so that a result that the function also keeps is
+// seen to be held twice.
 std::vector<at::Tensor> detached(std::vector<at::Tensor> results) {
   for (at::Tensor& result : results)
     if (result.defined()) result = result.detach();
@@ -123,8 +125,8 @@ std::vector<at::Tensor> detached(std::vector<at::Tensor> results) {
 
 struct Captured::State {
   CaptureOptions options;
-  std::string before;                                      // the name of the cut before a call
-  std::vector<std::unique_ptr<CapturedVariant>> variants;  // the one used last comes first
+  std::string before;                                      // the name of the cut that precedes a call
+  std::vector<std::unique_ptr<CapturedVariant>> variants;  // the most recently used first
   int64_t replays = 0, recordings = 0;
   std::string reason;
 
@@ -161,7 +163,7 @@ CapturedVariant& Captured::State::variant(std::vector<uint64_t> key) {
   return *variants.front();
 }
 
-// A call that could not be replayed is one that was recorded, with a reason; said once.
+// Warns once, with the reason, if calls are recorded instead of replayed.
 void Captured::State::say_why(CapturedVariant& variant) {
   if (variant.in_vain < kPatience || variant.warned) return;
   variant.warned = true;
@@ -207,7 +209,7 @@ Captured::Tensors Captured::State::record(CapturedVariant& variant, const Tensor
 }
 
 Captured::Tensors Captured::call(Tensors arguments, std::vector<uint64_t> numbers, Body body) {
-  // Inside another captured function it is a part of that one.
+  // Inside another captured function, the call is a part of that one.
   if (!is_initialized() || runtime_options().eager || runtime().ahead || Watch::current() != nullptr) {
     if (is_initialized()) put_on_device(arguments);
     for (at::Tensor& argument : arguments) argument = argument.detach().clone();
@@ -219,7 +221,7 @@ Captured::Tensors Captured::call(Tensors arguments, std::vector<uint64_t> number
   {
     TraceLock lock = lock_trace();
     check_thread(Trace::get());
-    // A call begins with data alone, so that it is the same program whatever was recorded before it.
+    // A call begins with data only, so that it has the same program no matter what was recorded before it.
     sluice::sync(state.before);
     check_thread(Trace::get());  // a new trace has no owner yet
     for (const at::Tensor& argument : arguments) {
@@ -239,7 +241,7 @@ Captured::Tensors Captured::call(Tensors arguments, std::vector<uint64_t> number
         ++variant->since;
         ++state.replays;
         variant->failed = 0;
-        lock.unlock();  // what is called may wait for threads that record or fetch
+        lock.unlock();  // these functions may wait for threads that record or fetch
         for (const auto& call : variant->tape.after) call();
         if (wrong) std::rethrow_exception(wrong);
         return results;

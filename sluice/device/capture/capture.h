@@ -1,4 +1,4 @@
-// A function that is recorded a few times and then replayed: the host does next to nothing for a step.
+// A function that is recorded a few times and then replayed, so that the host does almost nothing for a step.
 //
 //   auto step = sluice::capture([&](torch::Tensor image, torch::Tensor label) {
 //     auto loss = torch::nn::functional::cross_entropy(model->forward(image), label);
@@ -9,21 +9,23 @@
 //   for (auto& batch : session.feed(train)) session.log_every(20, {{"loss", step(batch.image,
 //   batch.label)}});
 //
-// A replay launches the same programs on the new arguments and on what the tensors outside (weights, buffers,
-// the optimizer's state) hold now. The optimizer's numbers (learning rate, bias corrections) are computed
-// from its options, and random numbers are new ones. What C++ does in the function besides happens when it
-// is recorded alone: count, log and step a scheduler outside.
+// A replay launches the same programs on the new arguments and on the current values of the tensors outside
+// (weights, buffers, the optimizer's state). The optimizer's numbers (learning rate, bias corrections) are
+// computed from its options, and random numbers are new ones. Any other C++ code in the function runs only
+// when a call is recorded: count, log and step a scheduler outside.
 //
-// Calls are recorded as they would be without capture() until kRecordings in a row were the same, for each
-// combination of the arguments' shapes and types; then again one in `check_every`, which must be the same
-// still. Whatever a replay cannot do makes every call a recorded one, which is always right, with a warning
-// that says why: a value that the host reads or uploads inside, a tensor made inside that is kept outside,
-// numbers that change without a law that is known here, random numbers drawn for the host, an optimizer that
-// is stepped neither by session.step nor by sluice::step, or is none of LibTorch's SGD, Adam, AdamW, RMSprop
-// and Adagrad. docs/device.md says more.
+// For each combination of the arguments' shapes and types, calls are recorded as they would be without
+// capture() until kRecordings calls in a row were the same. After that, one call in `check_every` is recorded
+// and must still be the same. If a function does something that a replay cannot do, every call is recorded,
+// which is always right, with a warning that gives the reason: a value that the host reads or uploads inside,
+// a tensor made inside that is kept outside, numbers that change by a law that capture() does not know,
+// random numbers drawn for the host, an optimizer that is stepped neither by session.step nor by
+// sluice::step, or an optimizer other than LibTorch's SGD, Adam, AdamW, RMSprop and Adagrad. docs/device.md
+// says more.
 //
-// Arguments are values: writes to them stay inside. Results have no gradients. Threads: the one that records.
-// The function's optimizers must outlive it. Throws sluice::Error, and what the function throws.
+// Arguments are values: writes to them stay inside. Results have no gradients. Call it only on the thread
+// that records. The function's optimizers must outlive it. Throws sluice::Error, and everything that the
+// function throws.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -51,26 +53,26 @@ namespace sluice {
 
 struct CaptureOptions {
   std::string name = "capture";  // in messages, and of the cut at the function's end
-  // One in so many calls is recorded and compared with what is replayed; 1: all of them, which tells what a
-  // function does that capture() does not know of. Else at least 2.
+  // One call in `check_every` is recorded and compared with the replayed ones. 1 records every call, which
+  // shows what a function does that capture() does not know of. Otherwise at least 2.
   int check_every = 100;
 };
 
-// optimizer.step(), so that a captured function may have it inside; elsewhere the same as that.
-// session.step(optimizer) calls it by itself.
+// Does optimizer.step() in a way that a captured function may contain; elsewhere it is the same as
+// optimizer.step(). session.step(optimizer) calls it by itself.
 void step(torch::optim::Optimizer& optimizer);
 
 namespace device {
 
-// For what a captured function may call and what does more than to record. While a call is recorded: `after`
-// is called at each replay, and calls are replayed while `state()` gives what it gives now. Elsewhere
-// nothing.
+// For functions that a captured function may call and that do more than record. While a call is recorded,
+// `after` is noted to be called at each replay, and calls are replayed only while `state()` returns its
+// present value. At other times it does nothing.
 void at_each_replay(std::function<void()> after, std::function<int64_t()> state);
-// While a call is recorded: it cannot be replayed.
+// Notes that the call that is being recorded cannot be replayed; at other times it does nothing.
 void refuse_replay(std::string reason);
 bool captured_call_is_recorded();
 
-// A captured function without its types.
+// A captured function, independent of its argument and result types.
 class Captured {
  public:
   static constexpr int kRecordings = 3;
@@ -82,12 +84,13 @@ class Captured {
 
   using Tensors = std::vector<at::Tensor>;
   using Body = c10::function_ref<Tensors(Tensors& arguments)>;
-  // `numbers`: what the arguments hold that are no tensors; with other ones a call is another one.
+  // `numbers` are the values of the arguments that are not tensors; other values make another variant of the
+  // call.
   Tensors call(Tensors arguments, std::vector<uint64_t> numbers, Body body);
 
-  int64_t replays() const;     // calls so far that were replayed
-  int64_t recordings() const;  // and recorded
-  // Why the latest recorded call cannot be replayed; "" when it can, or nothing is known yet.
+  int64_t replays() const;     // the number of calls that were replayed
+  int64_t recordings() const;  // the number of calls that were recorded
+  // Returns why the latest recorded call cannot be replayed; "" if it can, or if nothing is known yet.
   const std::string& reason() const;
 
   struct State;
@@ -96,7 +99,7 @@ class Captured {
   std::unique_ptr<State> state_;
 };
 
-// The tensors of what a captured function returns, and back.
+// Converts the result of a captured function to its tensors, and back.
 template <typename Result>
 struct CapturedResult;
 template <>
@@ -136,9 +139,9 @@ constexpr bool is_captured_tensor = std::is_same_v<std::remove_cvref_t<Argument>
 
 }  // namespace device
 
-// What sluice::capture returns: call it as the function. Arguments are tensors (on the device, or on the
-// host, from where they are uploaded) and numbers; a number with another value is another call, so pass one
-// that changes all the time as a tensor without dimensions.
+// The function that sluice::capture returns; call it like the original. Arguments are tensors (on the device,
+// or on the host, from where they are uploaded) and numbers. A number with another value makes another
+// variant, so pass a number that always changes as a tensor without dimensions.
 template <typename Function>
 class CapturedFunction {
  public:
@@ -180,7 +183,7 @@ class CapturedFunction {
     else
       numbers.push_back(static_cast<uint64_t>(given));
   }
-  // The braces of std::tuple{…} call it from the first argument to the last.
+  // The braces of std::tuple{…} evaluate the calls from the first argument to the last.
   template <typename Argument>
   static Argument value(const Argument& given, device::Captured::Tensors& tensors, size_t& next) {
     if constexpr (device::is_captured_tensor<Argument>)

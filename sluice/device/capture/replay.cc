@@ -18,13 +18,13 @@ namespace {
 
 using Kind = CapturedPlace::Kind;
 
-// One replay of a tape. Everything before run() changes nothing.
+// One replay of a tape. Nothing changes before run().
 class Replay {
  public:
   Replay(const Tape& tape, const std::vector<at::Tensor>& arguments)
       : tape_(tape), arguments_(arguments), places_(tape.places.size()) {}
 
-  // "", or what is not as it was.
+  // Returns the reason why the tape does not fit any more; "" if it fits.
   std::string obstacle() {
     if (tape_.opening != runtime().opening) return "the device was closed";
     if (!guards_hold()) return "the session is in another state (gradient accumulation)";
@@ -39,8 +39,8 @@ class Replay {
  private:
   struct Place {
     c10::intrusive_ptr<c10::StorageImpl> kept;
-    LazyStorage* storage = nullptr;  // of a place outside: it holds the value
-    DataPtr value;                   // of any other
+    LazyStorage* storage = nullptr;  // for a place outside, which holds the value
+    DataPtr value;                   // for any other place
   };
 
   DataPtr& held(uint32_t place) {
@@ -53,7 +53,7 @@ class Replay {
   bool compute_numbers();
   Scalars scalars_of(const CapturedProgram& program, const std::vector<int64_t>& keys) const;
   void launch(const CapturedProgram& program, const Scalars& scalars);
-  // Stores what other places held and what the program gave.
+  // Stores the program's results, and values that come from other places.
   void give(const CapturedProgram& program, const std::vector<DataPtr>& shared,
             const std::vector<DataPtr>& results);
   void lose(const CapturedProgram& program, const std::string& cause);
@@ -93,12 +93,13 @@ bool Replay::find_values() {
   return true;
 }
 
-// Values that were one are one still, and programs get no value twice: they may take over its memory.
+// Returns whether equal values are still equal, and no program gets one value twice: it may take over its
+// memory.
 bool Replay::are_distinct() {
   for (const auto& [a, b] : tape_.equal)
     if (held(a) != held(b)) return false;
   for (const CapturedProgram& program : tape_.programs) {
-    // No trace has this number: recording goes on with the next one.
+    // No trace has this number: recording continues with the next one.
     const uint64_t mark = Trace::get().number++;
     for (const uint32_t argument : program.arguments) {
       const DataPtr& value = held(argument);
@@ -142,9 +143,10 @@ Scalars Replay::scalars_of(const CapturedProgram& program, const std::vector<int
   return scalars;
 }
 
-// What is replaced gives up its value before the launch, so that the program may take over its memory.
+// Launches a program. A place that is replaced gives up its value before the launch, so that the program may
+// take over its memory.
 void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
-  std::vector<DataPtr> shared(program.stores.size());  // what a store takes from another place
+  std::vector<DataPtr> shared(program.stores.size());  // the values that stores take from other places
   std::vector<bool> replaced(places_.size(), false);
   for (size_t i = 0; i < shared.size(); ++i) {
     const CapturedStore& store = program.stores[i];
@@ -157,7 +159,7 @@ void Replay::launch(const CapturedProgram& program, const Scalars& scalars) {
   order.arguments.reserve(leaves.size());
   for (size_t i = 0; i < leaves.size(); ++i) {
     DataPtr& value = held(program.arguments[i]);
-    // A place that keeps its value keeps a reference, too: nothing is taken from it.
+    // A place that keeps its value also keeps a reference, so that its memory is not taken.
     leaves[i] = replaced[program.arguments[i]] ? std::move(value) : value;
     order.arguments.push_back(&leaves[i]);
   }
@@ -184,7 +186,7 @@ void Replay::give(const CapturedProgram& program, const std::vector<DataPtr>& sh
   }
 }
 
-// As after a cut that failed.
+// Marks values as lost, as a cut that failed does.
 void Replay::lose(const CapturedProgram& program, const std::string& cause) {
   const auto lost = std::make_shared<const std::string>(cause);
   for (const CapturedStore& store : program.stores) {
@@ -210,7 +212,7 @@ at::Tensor Replay::result(const CapturedTensor& captured,
     const DataPtr& value = held(captured.place);
     const auto bytes = value->type->type.bytes();
     auto fresh = c10::make_intrusive<LazyStorage>(bytes);
-    // Of an argument that comes back unchanged, else of the last store.
+    // The strides of the last store, or of an argument that comes back unchanged.
     const std::vector<int64_t>* strides = nullptr;
     if (captured.place < arguments_.size()) strides = &LazyStorage::of(arguments_[captured.place])->strides;
     for (const CapturedProgram& program : tape_.programs)
@@ -228,8 +230,8 @@ at::Tensor Replay::result(const CapturedTensor& captured,
 void Replay::run(std::vector<at::Tensor>& results, std::exception_ptr& wrong) {
   Metrics& metrics = Metrics::get();
   const double start = base::monotonic_seconds();
-  // A value of an earlier program that may not be is thrown behind this call's programs: with them the
-  // state is as if the call had been recorded.
+  // A wrong value that an earlier program found is thrown only after this call's programs, so that the state
+  // is as if the call had been recorded.
   double waited = 0;
   const auto wait = [&] {
     const double before = base::monotonic_seconds();

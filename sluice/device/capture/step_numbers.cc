@@ -12,7 +12,7 @@ namespace optim = torch::optim;
 
 using State = optim::OptimizerParamState;
 
-// 1 − betaⁿ for all parameters, most of which have made equally many steps.
+// 1 − betaⁿ, kept for the next parameter: most parameters have made the same number of steps.
 class Corrections {
  public:
   Corrections(double beta1, double beta2) : beta1_(beta1), beta2_(beta2) {}
@@ -30,8 +30,8 @@ class Corrections {
   int64_t step_ = -1;
 };
 
-// One optimizer: its options as numbers, its branches, and the numbers of one parameter's update in the order
-// of LibTorch's step().
+// One kind of optimizer: its options as numbers, its branches, and the numbers of one parameter's update in
+// the order of LibTorch's step().
 struct Sgd {
   using Optimizer = optim::SGD;
   using Options = optim::SGDOptions;
@@ -114,7 +114,7 @@ struct Adagrad {
   }
   bool needs_state() const { return true; }
   void update(const State* state, std::vector<double>& numbers) {
-    // The count is that behind this step.
+    // step() is the count before this step.
     const auto before = static_cast<double>(static_cast<const ParamState*>(state)->step());
     if (o.weight_decay() != 0) numbers.push_back(o.weight_decay());
     numbers.insert(numbers.end(), {1.0, o.eps(), -(o.lr() / (1 + before * o.lr_decay()))});
@@ -122,8 +122,8 @@ struct Adagrad {
   const Options& o;
 };
 
-// Calls visit(a kind's update, group) for each group with the kind of this optimizer. False for one that is
-// not of these classes, a class derived from them among them.
+// Calls visit(a kind's update, group) for each group, with the kind of this optimizer. Returns false for an
+// optimizer of any other class, even if it is derived from one of these.
 template <typename Visit>
 bool with_kind(optim::Optimizer& optimizer, const Visit& visit) {
   const auto visited = [&]<typename Kind>(Kind*) {
@@ -182,7 +182,7 @@ void count_step(const OptimizerStep& step) {
       for (const uint32_t i : step.parameters[group]) {
         auto& state = static_cast<typename Kind::ParamState&>(*state_of(*step.optimizer, parameters[i]));
         state.step(state.step() + 1);
-        // They write the parameter itself, which a graph that saved it must see.
+        // These optimizers write the parameter itself, and a graph that saved it must notice that.
         parameters[i].unsafeGetTensorImpl()->bump_version();
       }
     }

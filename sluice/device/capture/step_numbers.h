@@ -14,26 +14,26 @@ namespace sluice::device {
 // A step of an optimizer inside a captured function.
 struct OptimizerStep {
   torch::optim::Optimizer* optimizer = nullptr;
-  std::vector<std::vector<uint32_t>> parameters;  // [group]: those with a gradient
+  std::vector<std::vector<uint32_t>> parameters;  // [group]: the parameters with a gradient
   bool operator==(const OptimizerStep&) const = default;
 };
 
-// What a step would do.
+// The numbers of a step, and the options that they come from.
 struct StepNumbers {
   std::vector<double> numbers;    // in the order of the operations
   std::vector<double> options;    // all options of all groups
-  std::vector<uint8_t> branches;  // which ways the options choose
+  std::vector<uint8_t> branches;  // the branches that the options choose in step()
 };
 
-// The step that would be taken now, by the gradients that are there.
+// Returns the step that the optimizer would make now, according to the gradients that exist.
 OptimizerStep step_now(torch::optim::Optimizer& optimizer);
-// Its numbers. False when they are not known: another optimizer than SGD, Adam, AdamW, RMSprop and Adagrad,
-// or one without the state or the parameters that the step had.
+// Computes the numbers of a step. Returns false if they are not known: an optimizer other than SGD, Adam,
+// AdamW, RMSprop and Adagrad, or one without the state or the parameters that the step had.
 bool step_numbers(const OptimizerStep& step, StepNumbers& all);
-// Counts a step where the optimizer does.
+// Counts a step as the optimizer does.
 void count_step(const OptimizerStep& step);
-// What a call starts with: the storages of the parameters and of their gradients, and which of them are
-// trained.
+// Appends the optimizer's state at the start of a call: the storages of the parameters and of their
+// gradients, and which parameters are trained.
 void add_state(const torch::optim::Optimizer& optimizer, std::vector<uint64_t>& state);
 
 }  // namespace sluice::device

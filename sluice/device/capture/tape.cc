@@ -18,7 +18,7 @@ template <typename Number>
 std::string number_difference(const std::vector<Number>& before, const std::vector<Number>& now,
                               const std::vector<Origin>& owners) {
   for (size_t i = 0; i < now.size() && i < before.size(); ++i) {
-    // By their bits: NaN equals itself, and 0 is not -0.
+    // Compared by their bits: NaN equals itself, and 0 differs from -0.
     if (std::memcmp(&before[i], &now[i], sizeof(Number)) == 0) continue;
     return base::str("a number of ", i < owners.size() ? in_words(owners[i]) : "an operation", " is ", now[i],
                      ", was ", before[i]);
@@ -26,7 +26,7 @@ std::string number_difference(const std::vector<Number>& before, const std::vect
   return before.size() == now.size() ? "" : "the run-time numbers are others";
 }
 
-// The first operation in which two programs differ.
+// Describes the first operation in which two programs differ.
 std::string program_difference(const Program& before, const Program& now) {
   for (size_t i = 0; i < now.instances.size(); ++i) {
     if (i >= before.instances.size())
@@ -75,7 +75,7 @@ bool same(const std::optional<at::Generator>& a, const std::optional<at::Generat
 }  // namespace
 
 std::string difference(const Tape& before, const Tape& now) {
-  // First: what it closed with has no programs any more.
+  // This comes first: a tape from before the device was closed has no programs any more.
   if (before.opening != now.opening) return "the device was closed and opened again";
   for (size_t i = 0; i < now.programs.size() && i < before.programs.size(); ++i)
     if (auto found = difference(before.programs[i], now.programs[i]); !found.empty()) return found;

@@ -1,4 +1,4 @@
-// What a recorded call of a captured function was: the programs that it launched, where their arguments came
+// The record of one call of a captured function: the programs that it launched, where their arguments came
 // from, and where their results went.
 #pragma once
 
@@ -20,34 +20,34 @@
 
 namespace sluice::device {
 
-// A storage that a call uses. What does the same in another call has the same number there.
+// A storage that a call uses. A storage with the same role in another call has the same number there.
 struct CapturedPlace {
   enum class Kind : uint8_t {
-    kArgument,  // of the call; these come first, in their order
-    kOutside,   // lives before and after it: a weight, the optimizer's state
-    kInside,    // made by it
+    kArgument,  // an argument of the call; these come first, in their order
+    kOutside,   // lives before and after the call: a weight, the optimizer's state
+    kInside,    // made by the call
   };
   Kind kind = Kind::kInside;
   c10::weak_intrusive_ptr<c10::StorageImpl> storage;
-  const LazyStorage* address = nullptr;  // the same, for comparing calls
-  // Of a place outside: what it holds when the call begins.
+  const LazyStorage* address = nullptr;  // `storage`, for comparing calls
+  // For a place outside: its value when the call begins.
   TypeRef type = nullptr;
   std::vector<int64_t> strides = {};
   Sameness sameness = Sameness::kGlobal;
   bool keep_equal = false;
 };
 
-// What a place holds from a program on: one of its results, or what a place (maybe itself) held before it.
+// The value of a place after a program: a result of it, or the earlier value of a place (maybe the same one).
 struct CapturedStore {
   static constexpr uint32_t kNoResult = 0xffffffff;
   uint32_t place = 0;
   uint32_t result = kNoResult;
-  uint32_t from = 0;  // when there is no result
+  uint32_t from = 0;  // the place that the value comes from, if it is not a result
   std::vector<int64_t> strides = {};
   bool operator==(const CapturedStore&) const = default;
 };
 
-// A run-time number that is not the same in each call, and where it comes from.
+// A run-time number that differs between calls, and where it comes from.
 struct CapturedNumber {
   static constexpr uint32_t kRandom = 0xffffffff;
   ScalarClass kind = ScalarClass::kF32;
@@ -57,7 +57,7 @@ struct CapturedNumber {
   bool operator==(const CapturedNumber&) const = default;
 };
 
-// One program of a call, or none where values only changed their places.
+// One program of a call; null if values only changed their places.
 struct CapturedProgram {
   std::shared_ptr<const Program> program;
   std::string boundary;
@@ -65,7 +65,7 @@ struct CapturedProgram {
   std::vector<int32_t> aliases;     // as in Plan
   std::vector<ValueFacts> results;
   std::vector<CapturedStore> stores;
-  Scalars scalars;  // zeros at those of `numbers`
+  Scalars scalars;  // zeros in place of `numbers`
   std::vector<CapturedNumber> numbers;
   // [class][number]: the operation and its layer, for messages.
   std::vector<Origin> owners[kScalarClasses];
@@ -85,8 +85,9 @@ struct CapturedTensor {
 struct CapturedStep {
   OptimizerStep step;
   std::vector<uint8_t> branches = {};
-  size_t numbers = 0;                                   // that it passes on
-  std::vector<std::pair<uint32_t, double>> fixed = {};  // which of them are constants of the program
+  size_t numbers = 0;                                   // the number of numbers that the step uses
+  std::vector<std::pair<uint32_t, double>> fixed = {};  // the numbers of the step that are constants of the
+                                                        // program
   std::vector<uint64_t> state = {};                     // add_state() when the call began
   bool operator==(const CapturedStep&) const = default;
 };
@@ -95,17 +96,18 @@ struct Tape {
   std::string reason;    // why the call cannot be replayed; "" when it can
   uint64_t opening = 0;  // Runtime::opening
   std::vector<CapturedPlace> places;
-  std::vector<std::pair<uint32_t, uint32_t>> equal;  // places outside that begin with one value
+  std::vector<std::pair<uint32_t, uint32_t>> equal;  // places outside that begin with the same value
   std::vector<CapturedProgram> programs;
   std::vector<CapturedTensor> results;
-  std::vector<std::optional<at::Generator>> draws;  // of random keys: the generators; none is the default one
+  std::vector<std::optional<at::Generator>> draws;  // the generators of random keys, in order; none: the
+                                                    // default one
   std::vector<CapturedStep> steps;
-  // What else a call does, and host state that steers it, with its value when the call began.
+  // Other actions of a call, and host state that controls it, with its value when the call began.
   std::vector<std::function<void()>> after;
   std::vector<std::pair<std::function<int64_t()>, int64_t>> guards;
 };
 
-// "" when both calls are replayed alike, else in what the second differs first.
+// Returns "" if both calls are replayed alike, else the first difference of the second.
 std::string difference(const Tape& before, const Tape& now);
 
 }  // namespace sluice::device

@@ -25,7 +25,7 @@ at::Generator copy_of(at::Generator generator) {
   return generator.clone();
 }
 
-// Whether the generator is where so many keys after `before` have brought it.
+// Returns whether the generator is where drawing this number of keys after `before` leaves it.
 bool drew_only(const at::Generator& before, at::Generator now, size_t keys) {
   at::Generator expected = before.clone();
   auto* cpu = at::check_generator<at::CPUGeneratorImpl>(expected);
@@ -35,7 +35,7 @@ bool drew_only(const at::Generator& before, at::Generator now, size_t keys) {
   return a.nbytes() == b.nbytes() && std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
 }
 
-// The step's options alone.
+// Returns only the step's options.
 std::vector<double> options_of(torch::optim::Optimizer& optimizer) {
   StepNumbers all;
   step_numbers({&optimizer, std::vector<std::vector<uint32_t>>(optimizer.param_groups().size())}, all);
@@ -48,8 +48,8 @@ std::vector<uint64_t> state_of(const torch::optim::Optimizer& optimizer) {
   return state;
 }
 
-// Which of a step's numbers the recorded ones are: all in their order, but for those that are constants of
-// the program (a factor of exactly 1). False when they are others.
+// Matches the recorded numbers with a step's: all of them in order, except for constants of the program (a
+// factor of exactly 1). Returns false if they do not match.
 bool match(const std::vector<double>& expected, c10::ArrayRef<Number> recorded,
            std::vector<uint32_t>& numbers, std::vector<std::pair<uint32_t, double>>& fixed) {
   for (uint32_t i = 0; i < expected.size(); ++i) {
@@ -118,7 +118,7 @@ uint32_t Watch::place_of(LazyStorage& storage) {
   return found->second;
 }
 
-// A cut that did not come by here: the tape lacks a program.
+// Refuses the call if a cut was made without this Watch: the tape lacks a program.
 void Watch::check_trace() {
   if (Trace::get().number != trace_) refuse("the graph is cut without it: by another thread, or by an error");
 }
@@ -157,7 +157,7 @@ void Watch::drew(const std::optional<at::Generator>& generator, int64_t key) {
   if (!generator) return;
   for (const auto& [known, began] : generators_)
     if (known == *generator) return;
-  // Its state before this key is not known any more: the next call compares.
+  // The state before this key is unknown by now; check_generators() compares from here.
   generators_.emplace_back(*generator, copy_of(*generator));
 }
 
@@ -189,7 +189,8 @@ void Watch::end_step() {
     window.first = window.last = 0;
     return refuse("the graph is cut inside an optimizer's step");
   }
-  // A gradient may be a part of another tensor: its place there is a whole number, and none of the step's.
+  // A gradient may be a part of another tensor. Its place there is an integer, which does not belong to the
+  // step.
   std::vector<Number> recorded;
   std::vector<size_t> places;
   for (const Node& node : trace.nodes)
@@ -244,7 +245,7 @@ void Watch::add_stores(const std::vector<uint32_t>& output_of, CapturedProgram& 
 }
 
 void Watch::add_numbers(const Trace& trace, const Plan& plan, CapturedProgram& program) {
-  std::unordered_map<size_t, uint32_t> draw_of;  // a random operation's place in Trace::numbers
+  std::unordered_map<size_t, uint32_t> draw_of;  // by the place of a random operation's key in Trace::numbers
   for (const Node& node : trace.nodes) {
     const auto& slots = node.instance->slots;
     for (size_t i = 0; i < slots.size(); ++i) {
@@ -320,7 +321,7 @@ void Watch::cut_without_program(std::string_view what) {
   program.boundary = what;
   add_stores({}, program);
   holders_.clear();
-  drawn_ = draws_.size();  // nobody needs what they were for
+  drawn_ = draws_.size();  // no program needs these keys
   if (!program.stores.empty()) tape_.programs.push_back(std::move(program));
 }
 
@@ -377,7 +378,7 @@ void Watch::check_generators() {
   };
   if (!drew_only(default_began_, at::detail::getDefaultCPUGenerator(), count(std::nullopt)))
     refuse("it draws random numbers for the host, or seeds the generator");
-  // Copied behind their first key.
+  // These generators were copied after their first key.
   for (const auto& [generator, began] : generators_)
     if (!drew_only(began, generator, count(generator) - 1))
       refuse("it draws random numbers for the host, or seeds the generator");

@@ -16,7 +16,7 @@ namespace {
 using torch::autograd::edge_list;
 using torch::autograd::variable_list;
 
-// While it lives, this thread's backward passes stay on this thread.
+// A scope in which this thread's backward passes stay on this thread.
 class WithoutAutogradThreads {
  public:
   WithoutAutogradThreads() { set(false); }
@@ -34,15 +34,15 @@ bool is_on_device(const edge_list& roots) {
   });
 }
 
-// Whether this thread records, or nobody does yet.
+// Returns whether this thread records, or no thread does yet.
 bool is_recorder() {
   TraceLock lock = lock_trace();
   const std::thread::id owner = Trace::get().owner;
   return owner == std::thread::id() || owner == std::this_thread::get_id();
 }
 
-// Passes on to LibTorch's own engine: of all engines in a process only the first to run gets device threads,
-// and that one did if the program trained on the CPU before the device was opened.
+// Passes the work on to LibTorch's own engine. Of all engines in a process, only the first to run gets device
+// threads, and LibTorch's was the first if the program trained on the CPU before the device was opened.
 class BackwardEngine final : public torch::autograd::Engine {
  public:
   variable_list execute(const edge_list& roots, const variable_list& inputs, bool keep_graph,

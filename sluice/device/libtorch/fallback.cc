@@ -43,14 +43,14 @@ bool any_differs(c10::ArrayRef<c10::IValue> arguments) {
 
 using Hosts = std::unordered_map<const c10::TensorImpl*, std::vector<at::Tensor>>;  // [replica]
 
-// The argument as one replica sees it on the CPU.
+// Returns the argument as one replica sees it, on the CPU.
 c10::IValue on_host(const c10::IValue& value, const Hosts& hosts, size_t replica) {
   return on_other_device(value, c10::kCPU, [&](const at::Tensor& tensor) {
     return on_device(tensor) ? hosts.at(tensor.unsafeGetTensorImpl())[replica] : tensor;
   });
 }
 
-// The replicas' results as one value on the device.
+// Returns the replicas' results as one value on the device.
 at::Tensor joined(const std::string& name, const std::vector<at::Tensor>& parts) {
   for (const at::Tensor& part : parts) {
     if (part.sizes() == parts[0].sizes() && part.scalar_type() == parts[0].scalar_type()) continue;
@@ -128,8 +128,8 @@ void fall_back_by_replica(const c10::OperatorHandle& op, torch::jit::Stack* stac
   }
 }
 
-// Operations whose results have shapes that depend on all their values: they can only run on the host, and
-// are counted and warned about as what they are, reads of values.
+// Operations whose results have shapes that depend on all their values. They can only run on the host, and
+// count as reads of values, not as fallbacks.
 constexpr std::string_view kReadValues[] = {"aten::nonzero",
                                             "aten::nonzero.out",
                                             "aten::_unique",
@@ -138,7 +138,7 @@ constexpr std::string_view kReadValues[] = {"aten::nonzero",
                                             "aten::unique_dim",
                                             "aten::unique_dim_consecutive"};
 
-// Once a name.
+// Counts a fallback; warns once for each name.
 void count_and_warn(const std::string& name, const std::string& why) {
   Metrics& metrics = Metrics::get();
   int64_t count = 0;
@@ -214,7 +214,7 @@ void register_fallback() {
   static auto *sparse = of(c10::DispatchKey::SparseXLA), *quantized = of(c10::DispatchKey::QuantizedXLA);
   sparse->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_sparse>());
   quantized->fallback(torch::CppFunction::makeFromBoxedFunction<&refuse_quantized>());
-  // Made without an operation of the key's own.
+  // A sparse compressed tensor is made without an operation of this key, so its constructor is refused.
   static auto* compressed =
       new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::SparseCsrXLA, __FILE__, __LINE__);
   compressed->impl("_sparse_compressed_tensor_unsafe",

@@ -8,7 +8,8 @@
 
 namespace sluice::device {
 
-// Runs the call on host copies and writes back what it mutates. `why` says why there is no program for it.
+// Runs the call on host copies and writes back the arguments that it mutates. `why` is the reason that it has
+// no program.
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const std::string& why);
 
 }  // namespace sluice::device

@@ -1,4 +1,5 @@
-// What LibTorch asks the device type XLA besides its kernels: generators, pinned memory, whose a pointer is.
+// Answers LibTorch's questions to the device type XLA besides its kernels: generators, pinned memory, the
+// owner of a pointer.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/detail/XLAHooksInterface.h>
 #include <c10/core/CPUAllocator.h>
@@ -37,8 +38,8 @@ struct Hooks final : at::XLAHooksInterface {
   }
 };
 
-// pin_memory() without a device asks for the accelerator that LibTorch was built with, and the CPU's has
-// none.
+// pin_memory() without a device uses the accelerator that LibTorch was built with, and LibTorch for the CPU
+// has no accelerator.
 at::Tensor pin_memory(const at::Tensor& self, std::optional<at::Device>) {
   return self.clone(at::MemoryFormat::Contiguous);
 }

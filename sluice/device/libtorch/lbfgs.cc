@@ -1,7 +1,7 @@
-// LBFGS for parameters of the device. LibTorch's own step reads a number of the device for each pair of its
-// history, twice; here all that an evaluation of the closure tells, and the direction that would follow from
-// it, is read in one wait. The method, its constants, its state and what it does to the parameters are
-// LibTorch's (torch/csrc/api/src/optim/lbfgs.cpp), so that a run may be saved here and go on there.
+// LBFGS for parameters of the device. LibTorch's own step reads a number from the device twice for each pair
+// of its history. Here one wait reads all results of an evaluation of the closure, together with the
+// direction that would follow from it. The method, its constants, its state and its effects on the parameters
+// are LibTorch's (torch/csrc/api/src/optim/lbfgs.cpp), so that a run saved on one can continue on the other.
 #include <ATen/Functions.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ using Closure = std::function<Tensor()>;
 using State = torch::optim::LBFGSParamState;
 using Options = torch::optim::LBFGSOptions;
 
-constexpr double kMinCurvature = 1e-10;  // of a pair that is kept
+constexpr double kMinCurvature = 1e-10;  // a pair with more than this is kept
 
 Tensor direction_of(const Tensor& gradient, const Tensor& steps, const Tensor& changes, const Tensor& inverse,
                     const Tensor& scale) {
@@ -44,7 +44,7 @@ Tensor direction_of(const Tensor& gradient, const Tensor& steps, const Tensor& c
   return op.call(gradient, steps, changes, inverse, scale);
 }
 
-// The rows of a table of which these are the last ones, in their order; undefined where they are not.
+// Returns the table whose last rows are these tensors, in their order; undefined if there is no such table.
 Tensor table_of(const std::deque<Tensor>& rows) {
   const Tensor& last = rows.back();
   const int64_t size = last.numel();
@@ -61,8 +61,8 @@ Tensor table_of(const std::deque<Tensor>& rows) {
   return last.as_strided(dims, strides, 0);
 }
 
-// What is kept of the last steps, the newest pair last. Rows before the `count` last ones are zeros, which
-// add nothing: so there are few kinds of program, however long the history is by now.
+// The history of the last steps, with the newest pair last. Rows before the last `count` rows are zeros,
+// which add nothing, so that there are few kinds of program, independent of the history's length.
 struct History {
   Tensor steps, changes, inverse;  // [rows, n], [rows, n], [rows]: see ops/lbfgs.cc; undefined: none
   Tensor scale;                    // 0-d
@@ -86,7 +86,7 @@ struct History {
     return h;
   }
 
-  // With one pair more, of at most `limit`.
+  // Returns the history with one more pair, of at most `limit` pairs.
   History with(const Tensor& step, const Tensor& change, const Tensor& curvature, int64_t limit) const {
     const int64_t rows = steps.defined() ? steps.size(0) : 0;
     const int64_t wanted =
@@ -119,22 +119,22 @@ struct History {
   }
 };
 
-// A direction from a point, and what the host knows of it.
+// A direction from a point, with its numbers on the host.
 struct Direction {
   History history;
   Tensor values;
-  double slope = 0;    // the gradient · this
-  double largest = 0;  // of the sizes of its elements
+  double slope = 0;    // the gradient · `values`
+  double largest = 0;  // the largest absolute value of its elements
 };
 
 // The parameters at step size t along the direction that is searched.
 struct Point {
   double t = 0, loss = 0, slope = 0;
-  double largest = 0;  // of the sizes of the gradient's elements
+  double largest = 0;  // the largest absolute value of the gradient's elements
   Tensor gradient;
 };
 
-// The minimum of the cubic through two points with their slopes, within bounds.
+// Returns the minimum, within bounds, of the cubic through two points with their slopes.
 double cubic_minimum(const Point& a, const Point& b, double low, double high) {
   const double d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t);
   const double square = d1 * d1 - a.slope * b.slope;
@@ -174,7 +174,7 @@ class WolfeSearch {
   }
   void order() { low_ = ends_[0].loss <= ends_[1].loss ? 0 : 1; }
 
-  // Finds two points with one that is good enough between them, or a good one: then true.
+  // Finds two points that enclose an acceptable one, or an acceptable point; then returns true.
   bool bracket(double t) {
     Point before = start_, now = evaluate(t);
     for (; searched_ < kMaxEvaluations; ++searched_) {
@@ -188,7 +188,7 @@ class WolfeSearch {
     return false;
   }
 
-  // Where the bracket is looked into next: not at its ends twice.
+  // Returns the next step size to try within the bracket; not near its ends twice in a row.
   double trial() {
     const auto [low, high] = std::minmax(ends_[0].t, ends_[1].t);
     const double t = cubic_minimum(ends_[0], ends_[1], low, high), margin = 0.1 * (high - low);
@@ -281,7 +281,8 @@ class Steps {
     }
   }
 
-  // The direction from here if the last step was t along the last direction; before the first one, downhill.
+  // Returns the direction from here after a step of t along the last direction; before the first step,
+  // downhill.
   Direction prepare(const Tensor& gradient, double t, Tensor& curvature) const {
     Direction next;
     if (state_.n_iter() == 0) {
@@ -296,12 +297,12 @@ class Steps {
     return next;
   }
 
-  // What is known here, read at once. goes_on: another direction may follow.
+  // Reads all numbers of this point at once. goes_on: another direction may follow.
   Point look(const Tensor& loss, double t, bool goes_on) {
     Point at;
     at.t = t, at.gradient = gradient();
     {
-      // So that the closure's program is one, whatever the history is.
+      // This cut makes the closure's program independent of the history.
       TraceLock lock = lock_trace();
       cut(kHostRead);
     }
@@ -331,11 +332,11 @@ class Steps {
     return {host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel()};
   }
 
-  // Chooses the direction from this point and the step size to begin with; returns the slope.
+  // Chooses the direction from this point and the first step size; returns the slope.
   double set_out(const Point& from) {
     if (!ready_ || ready_for_ != from.t) {
-      // Not the point that was looked at last, or its pair is not to be kept: LibTorch keeps the pair of any
-      // point that it accepts if its curvature is large enough.
+      // This is not the point that was looked at last, or its pair is not to be kept. LibTorch keeps the pair
+      // of every accepted point with a large enough curvature.
       Tensor curvature;
       Direction kept = prepare(from.gradient, from.t, curvature);
       Direction same;
@@ -359,7 +360,8 @@ class Steps {
     return slope;
   }
 
-  // Goes along the direction; `at`: where to. Returns how often the closure was evaluated.
+  // Moves along the direction and sets `at` to the new point. Returns the number of times that the closure
+  // was evaluated.
   int64_t move(const Point& from, bool goes_on, double slope, Point& at) {
     const Tensor direction = state_.d();
     if (!options_.line_search_fn()) {
@@ -392,11 +394,11 @@ class Steps {
   const Closure& closure_;
   std::optional<Direction> ready_;  // from the point that was looked at last, at ready_for_
   double ready_for_ = 0;
-  double total_ = 0;    // of the sizes of the elements of the gradient that was looked at last
-  double largest_ = 0;  // of the sizes of the direction's elements
+  double total_ = 0;    // of the latest gradient: the sum of its elements' absolute values
+  double largest_ = 0;  // the largest absolute value of the direction's elements
 };
 
-// Whether these are all on the device, of one type that LBFGS is computed in here.
+// Returns whether all tensors are on the device and of one type that this LBFGS supports.
 bool are_ours(const std::vector<Tensor>& params) {
   return !params.empty() && std::all_of(params.begin(), params.end(), [&](const Tensor& p) {
     return on_device(p) && p.scalar_type() == params[0].scalar_type() &&
@@ -406,7 +408,7 @@ bool are_ours(const std::vector<Tensor>& params) {
 
 using Step = Tensor (torch::optim::LBFGS::*)(torch::optim::Optimizer::LossClosure);
 
-// LibTorch's own. It is virtual, so a pointer to it would not tell its address.
+// Returns LibTorch's own step. It is virtual, so a pointer to it would not give its address.
 Step libtorchs_step() {
   void* const address = dlsym(RTLD_NEXT, "_ZN5torch5optim5LBFGS4stepESt8functionIFN2at6TensorEvEE");
   SLUICE_CHECK(address != nullptr, "this LibTorch has no torch::optim::LBFGS::step");
@@ -426,7 +428,7 @@ void register_lbfgs() {
 
 }  // namespace sluice::device
 
-// Stands before LibTorch's, as those in overrides.cc do.
+// Replaces LibTorch's step, as the functions in overrides.cc do.
 __attribute__((visibility("default"))) at::Tensor torch::optim::LBFGS::step(LossClosure closure) {
   static const auto next = sluice::device::libtorchs_step();
   auto& group = param_groups_.at(0);

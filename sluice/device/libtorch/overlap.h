@@ -1,5 +1,5 @@
-// Writes that LibTorch's CPU refuses because tensors share memory (ATen/MemoryOverlap.h): of a tensor of
-// which several elements are one place, and of one that lies partly where an operand does.
+// Writes that LibTorch's CPU refuses because tensors share memory (ATen/MemoryOverlap.h): a tensor with
+// several elements at one place, and a tensor that overlaps an operand only in part.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,10 +8,10 @@
 
 namespace sluice::device {
 
-// Throws kInvalidArgument when several elements of `written` are one place.
+// Throws kInvalidArgument if several elements of `written` are at one place.
 void check_internal_overlap(std::string_view operation, const at::Tensor& written);
-// Throws kInvalidArgument when `written` and `read`, both on the device, share a part of their places, but
-// are not the same places in the same order.
+// Throws kInvalidArgument if `written` and `read`, both on the device, share some of their places, but do not
+// have the same places in the same order.
 void check_partial_overlap(std::string_view operation, const at::Tensor& written, const at::Tensor& read);
 
 }  // namespace sluice::device

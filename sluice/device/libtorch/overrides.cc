@@ -22,14 +22,14 @@
 #include "sluice/base/log.h"
 #include "sluice/base/strings.h"
 
-// Found by name, so these are shown also where everything else is hidden.
+// LibTorch finds these by name, so they are visible even if everything else is hidden.
 #define SLUICE_OVERRIDE __attribute__((visibility("default")))
 
 namespace sluice::device {
 namespace {
 
-// What a function pointer, or a pointer to a member function that is not virtual, holds first: its address
-// (Itanium C++ ABI, 2.3).
+// Returns the address that a function pointer, or a pointer to a member function that is not virtual, holds
+// first (Itanium C++ ABI, 2.3).
 template <typename Function>
 void* address_of(Function function) {
   void* address = nullptr;
@@ -37,7 +37,7 @@ void* address_of(Function function) {
   return address;
 }
 
-// The function of LibTorch that `ours` stands before.
+// Returns the function of LibTorch that `ours` replaces.
 template <typename Function>
 Function original(Function ours) {
   Dl_info info{};
@@ -52,7 +52,7 @@ Function original(Function ours) {
 bool is_xla(const at::Tensor& tensor) { return tensor.defined() && tensor.device().type() == c10::kXLA; }
 at::Tensor on_xla(const at::Tensor& tensor) { return tensor.to(at::Device(c10::kXLA, 0)); }
 
-// Holds a flag up for a scope.
+// Sets a flag for a scope.
 class Raised {
  public:
   explicit Raised(bool& flag) : flag_(flag), before_(flag) { flag = true; }
@@ -68,7 +68,7 @@ class Raised {
 thread_local bool naming_storage = false;        // the pickler writes where a tensor's memory is
 thread_local bool reading_device_state = false;  // an optimizer of parameters on the device is read
 
-// The tensors of a value that was read on the CPU get their memory on the device; they stay the same tensors.
+// Moves the tensors of a value that was read on the CPU to the device; they stay the same tensor objects.
 void move_to_device(const c10::IValue& value) {
   at::NoGradGuard no_grad;
   std::set<const void*> objects;  // a module may hold one that holds it
@@ -82,8 +82,8 @@ void move_to_device(const c10::IValue& value) {
   });
 }
 
-// True when LibTorch's unpickler refused an archive whose tensors were on a device of the type XLA: those of
-// PyTorch/XLA.
+// Returns whether LibTorch's unpickler refused an archive because its tensors were on a device of type XLA,
+// as PyTorch/XLA writes them.
 bool refused_for_device(const c10::Error& error) {
   return std::string_view(error.what_without_backtrace()).find("however got XLA") != std::string_view::npos;
 }
@@ -139,8 +139,8 @@ SLUICE_OVERRIDE c10::IValue torch::jit::readArchiveAndTensors(
   return value;
 }
 
-// LibTorch's reader gives a parameter the memory that was read, wherever that is; one on the device stays
-// there.
+// LibTorch's reader gives a parameter the memory that was read, on any device; here a parameter on the device
+// stays there.
 SLUICE_OVERRIDE bool torch::serialize::InputArchive::try_read(const std::string& key, at::Tensor& tensor,
                                                               bool is_buffer) {
   using Read = bool (InputArchive::*)(const std::string&, at::Tensor&, bool);
@@ -158,7 +158,7 @@ SLUICE_OVERRIDE bool torch::serialize::InputArchive::try_read(const std::string&
   return true;
 }
 
-// An optimizer reads its state so.
+// An optimizer reads its state with this function.
 SLUICE_OVERRIDE bool torch::serialize::InputArchive::try_read(const std::string& key, c10::IValue& value) {
   using Read = bool (InputArchive::*)(const std::string&, c10::IValue&);
   static const auto next = sluice::device::original(static_cast<Read>(&InputArchive::try_read));
@@ -187,13 +187,14 @@ SLUICE_OVERRIDE serialize::InputArchive& operator>>(serialize::InputArchive& arc
 
 }  // namespace torch::optim
 
-// Tensor::is_alias_of asks for the memory of storages that are not the same one.
+// Tensor::is_alias_of compares the memory of storages that are not the same object.
 SLUICE_OVERRIDE bool c10::isSharedStorageAlias(const Storage& one, const Storage& other) {
   static const auto next = sluice::device::original(&c10::isSharedStorageAlias);
   return one.device_type() != c10::kXLA && other.device_type() != c10::kXLA && next(one, other);
 }
 
-// Raw memory: data_ptr, accessor and their like. Storages of the device are made so that each asks here.
+// Raw memory: data_ptr, accessor and similar functions. Storages of the device are made so that each of them
+// calls this function.
 SLUICE_OVERRIDE void c10::StorageImpl::throw_data_ptr_access_error() const {
   static const auto next = sluice::device::original(&StorageImpl::throw_data_ptr_access_error);
   if (device_type() == c10::kXLA) {

@@ -1,13 +1,13 @@
-// The functions of LibTorch that this library replaces, because LibTorch has no other way in: what
-// torch::save, torch::load and raw memory do with tensors of the xla device, and LBFGS's step (lbfgs.cc).
+// The functions of LibTorch that this library replaces, because LibTorch offers no other hook: torch::save,
+// torch::load and raw memory for tensors of the xla device, and LBFGS's step (lbfgs.cc).
 //
-// A symbol of the program, or of a library that stands before LibTorch's, is found before LibTorch's own one,
-// also by LibTorch itself. Each replacement calls the original, and differs from it for the xla device alone.
+// A symbol of the program, or of a library in front of LibTorch, is found before LibTorch's own, even by
+// LibTorch itself. Each replacement calls the original, and behaves differently only for the xla device.
 #pragma once
 
 namespace sluice::device {
 
-// Links the replacements into the program, and warns when LibTorch's own ones are found first.
+// Links the replacements into the program, and warns if LibTorch's own functions are found first.
 void check_overrides();
 
 }  // namespace sluice::device

@@ -30,30 +30,31 @@ RecordedIn Passes::part(uint32_t read) {
 
 void Passes::cut() {
   backward_ = false;
-  // A backward pass of what was recorded that long ago is not to be expected.
+  // A backward pass over operations that were recorded so long ago is not to be expected.
   constexpr size_t kMaxBegins = size_t{1} << 16;
   if (begins_.size() > kMaxBegins) begins_.erase(begins_.begin(), begins_.begin() + kMaxBegins / 2);
 }
 
-// The function that the operation has, if it has one, was the last one to be made.
+// If the operation has a function of autograd, it is the last one that was made.
 void Passes::note_forward(uint32_t layer) {
   static thread_local char here;
   if (&here != noting_) {
-    // A thread that is new may have the place of one that is gone, but not its number.
+    // A new thread may have the address of one that has ended, but not its number.
     begins_.clear();
     thread_ = at::RecordFunction::currentThreadId();
     noting_ = &here;
     noted_ = 0;
   }
   const uint64_t made = at::sequence_number::peek();
-  // Of several operations without a new function the first one had it.
+  // If several operations saw no newer function, it belongs to the first of them.
   if (made <= noted_) return;
   noted_ = made;
   if (begins_.empty() || begins_.back().layer != layer) begins_.push_back({made - 1, layer});
 }
 
 uint32_t Passes::layer_of(torch::autograd::Node& function, uint32_t read) const {
-  // Only functions without a number of their own can be sums; to ask for the class takes longer.
+  // Only functions without a sequence number can be gradient sums; this check is faster than asking for the
+  // class.
   constexpr uint64_t kUnnumbered = ~uint64_t{0};
   auto* const sum = function.sequence_nr() == kUnnumbered
                         ? dynamic_cast<torch::autograd::AccumulateGrad*>(&function)

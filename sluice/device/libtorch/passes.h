@@ -1,4 +1,4 @@
-// To which layer, and to which part of a step, an operation belongs that is recorded now.
+// Finds the layer and the part of a step that an operation belongs to while it is recorded.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,16 @@ struct RecordedIn {
   stablehlo::Pass pass = stablehlo::Pass::kForward;
 };
 
-// The forward pass of a layer begins where one of its parameters is read. Its backward pass is what
-// autograd's functions record that were made since then: they are numbered in the order in which they are
-// made. What comes without gradients behind a backward pass is an update. Belongs to the trace's lock.
+// The forward pass of a layer begins where one of its parameters is read. Its backward pass is everything
+// that is recorded by autograd functions made since then, which are numbered in the order of their making.
+// Operations without gradients after a backward pass are an update. Belongs to the trace's lock.
 class Passes {
  public:
-  // Of an operation of LibTorch's, which may have a function of autograd's, and of a part of one. `read`: the
-  // name of the parameter read last.
+  // Returns the place of one of LibTorch's operations, which may have a function of autograd, and of a part
+  // of one. `read`: the name of the parameter read last.
   RecordedIn operation(uint32_t read);
   RecordedIn part(uint32_t read);
-  // The graph was cut.
+  // Notes that the graph was cut.
   void cut();
 
  private:
@@ -34,13 +34,13 @@ class Passes {
   uint32_t layer_of(torch::autograd::Node& function, uint32_t read) const;
 
   struct Begin {
-    uint64_t function;  // its number among those of the thread
+    uint64_t function;  // its sequence number in the thread
     uint32_t layer;
   };
   std::vector<Begin> begins_;
-  uint64_t thread_ = 0;           // that made the functions
-  const char* noting_ = nullptr;  // what is its own
-  uint64_t noted_ = 0;            // one more than the last function that was
+  uint64_t thread_ = 0;           // the thread that made the functions
+  const char* noting_ = nullptr;  // an address of that thread's own
+  uint64_t noted_ = 0;            // one more than the number of the last function that was noted
   bool backward_ = false;
 };
 

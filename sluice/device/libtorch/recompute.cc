@@ -36,7 +36,7 @@ void set_random_state(const at::Tensor& state) {
   generator.set_state(state);
 }
 
-// How autocast stands, for the device and the CPU.
+// The state of autocast, for the device and the CPU.
 class AutocastState {
  public:
   AutocastState() {
@@ -60,7 +60,7 @@ class AutocastState {
   std::array<State, kTypes.size()> states_;
 };
 
-// The second call: as the first one was, and afterwards everything as it is now.
+// A scope for the second call: restores the state of the first call, and at its end the present state.
 class AsBefore {
  public:
   AsBefore(const at::Tensor& random, const AutocastState& autocast) : random_(random_state()) {
@@ -71,7 +71,7 @@ class AsBefore {
   ~AsBefore() {
     autocast_.set();
     set_random_state(random_);
-    // The weights that were cast belong to the backward pass.
+    // The weights that were cast here belong to the backward pass.
     if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
   }
   AsBefore(const AsBefore&) = delete;
@@ -89,8 +89,8 @@ struct Call : torch::CustomClassHolder {
   AutocastState autocast;
 };
 
-// The tensors of the device behind one barrier: nothing that uses one is computed before all are there, nor
-// taken for the same as what was computed without the barrier.
+// Puts the tensors of the device behind one barrier: nothing that uses one is computed before all exist, nor
+// merged with an equal computation without the barrier.
 void hold(variable_list& tensors) {
   std::vector<at::Tensor*> own;
   for (at::Tensor& tensor : tensors)
@@ -113,7 +113,7 @@ void hold(variable_list& tensors) {
 
 class Recomputed : public torch::autograd::Function<Recomputed> {
  public:
-  // `root` asks for gradients, so that the outputs do even where no input does.
+  // `root` requires gradients, so that the outputs do even if no input does.
   static variable_list forward(AutogradContext* context, const c10::intrusive_ptr<Call>& call,
                                const at::Tensor& /*root*/, at::TensorList inputs) {
     context->saved_data["call"] = c10::IValue::make_capsule(call);

@@ -41,7 +41,7 @@ bool fits(const at::Tensor& tensor, TypeRef type) {
          tensor.storage_offset() == 0 && tensor.is_non_overlapping_and_dense();
 }
 
-// Made by LibTorch as row-major tensors whatever the operands are.
+// Operations whose results LibTorch makes row-major for all operands.
 constexpr std::string_view kRowMajor[] = {"aten::mse_loss_backward",
                                           "aten::smooth_l1_loss_backward",
                                           "aten::huber_loss_backward",
@@ -60,21 +60,21 @@ constexpr std::string_view kRowMajor[] = {"aten::mse_loss_backward",
                                           "aten::_scaled_dot_product_flash_attention_for_cpu_backward",
                                           "sluice::attention_with_dropout",
                                           "sluice::attention_with_dropout_backward"};
-// The same of complex numbers alone.
+// Operations whose results LibTorch makes row-major only for complex operands.
 constexpr std::string_view kRowMajorOfComplex[] = {"aten::angle"};
-// Made by LAPACK: matrices whose columns lie together, and the first result alone is one.
+// Operations whose first result LAPACK makes: matrices whose columns are contiguous.
 constexpr std::string_view kColumnMajor[] = {"aten::_cholesky_solve_helper",     "aten::cholesky_inverse",
                                              "aten::linalg_solve_triangular",    "aten::geqrf",
                                              "aten::linalg_householder_product", "aten::ormqr"};
-// Made as an argument lies (empty_like), and without a meta kernel.
+// Operations whose results have the strides of one argument (empty_like), and which have no meta kernel.
 constexpr struct {
   std::string_view row;
   size_t argument;
 } kLike[] = {{"aten::fake_quantize_per_channel_affine_cachemask", 0},
              {"aten::_fake_quantize_learnable_per_channel_affine", 0},
              {"aten::_fake_quantize_learnable_per_channel_affine_backward", 1}};
-// Made in the order of the first operand's channels (Tensor::suggest_memory_format), and without a meta
-// kernel.
+// Operations whose results have the first operand's order of channels (Tensor::suggest_memory_format), and
+// which have no meta kernel.
 constexpr std::string_view kAsImages[] = {"aten::convolution_overrideable", "aten::native_batch_norm",
                                           "aten::native_batch_norm_backward"};
 
@@ -83,11 +83,11 @@ bool lists(const std::string_view (&names)[n], std::string_view name) {
   return std::find(std::begin(names), std::end(names), name) != std::end(names);
 }
 
-// What LibTorch's own inference says; nothing where an operation has none.
+// Returns the strides of LibTorch's own inference; nothing if the operation has no meta kernel.
 std::optional<Strides> by_meta_kernel(const c10::OperatorHandle& op, c10::ArrayRef<c10::IValue> arguments,
                                       const Instance& instance) {
   if (!op.hasComputedKernelForDispatchKey(c10::DispatchKey::Meta)) return std::nullopt;
-  // An observer that ends the graph here would take the operation apart that is being recorded.
+  // An observer that cuts the graph here would split the operation that is being recorded.
   const at::DisableRecordFunctionGuard unobserved;
   torch::jit::Stack stack;
   for (const c10::IValue& argument : arguments)
@@ -96,7 +96,7 @@ std::optional<Strides> by_meta_kernel(const c10::OperatorHandle& op, c10::ArrayR
     at::AutoDispatchBelowAutograd below;
     op.callBoxed(stack);
   } catch (const std::exception&) {
-    return std::nullopt;  // a kernel that asks for values
+    return std::nullopt;  // the kernel needs values
   }
   Strides strides(instance.results.size());
   for (size_t i = 0; i < stack.size() && i < strides.size(); ++i) {
@@ -106,7 +106,7 @@ std::optional<Strides> by_meta_kernel(const c10::OperatorHandle& op, c10::ArrayR
   return strides;
 }
 
-// An operation on elements goes through LibTorch's TensorIterator, whose rule is asked for directly.
+// Returns the strides by the rule of LibTorch's TensorIterator, which operations on elements use.
 std::vector<int64_t> by_elements(c10::ArrayRef<c10::IValue> arguments, TypeRef result) {
   at::TensorIteratorConfig config;
   config.check_all_same_dtype(false).set_check_mem_overlap(false).declare_static_dtype_and_device(
@@ -120,7 +120,7 @@ std::vector<int64_t> by_elements(c10::ArrayRef<c10::IValue> arguments, TypeRef r
     const at::Tensor output = config.build().output();
     if (fits(output, result)) return output.strides().vec();
   } catch (const std::exception&) {
-    // The shapes are no broadcast of each other: an operation of another kind.
+    // The shapes do not broadcast to each other: this is an operation of another kind.
   }
   return {};
 }

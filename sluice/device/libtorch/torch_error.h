@@ -1,4 +1,4 @@
-// Sluice's errors as LibTorch's: with the device, whoever catches c10::Error catches them too.
+// Sluice's errors as LibTorch's: with the device, code that catches c10::Error catches them too.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -9,7 +9,8 @@
 
 namespace sluice::device {
 
-// What is thrown: a Kind (sluice::Error or derived of it) that is a c10::Error, without a backtrace.
+// An exception of type Kind (sluice::Error or derived from it) that is also a c10::Error, without a
+// backtrace.
 template <typename Kind>
 class TorchError final : public Kind, public c10::Error {
  public:
@@ -17,7 +18,7 @@ class TorchError final : public Kind, public c10::Error {
   const char* what() const noexcept override { return Kind::what(); }
 };
 
-// From now on sluice::throw_error() throws a TorchError<sluice::Error>.
+// Makes sluice::throw_error() throw a TorchError<sluice::Error> from now on.
 inline void throw_torch_errors() {
   set_error_thrower([](const sluice::Error& error) { throw TorchError<sluice::Error>(error); });
 }

@@ -1,6 +1,6 @@
-// torch::scaled_dot_product_attention as one operation. LibTorch asks each device which of its ways it wants,
-// through a table that has no place for XLA, and would multiply, take the softmax and multiply again. With
-// dropout it is an operation of our own, whose random numbers the gradient draws again.
+// torch::scaled_dot_product_attention as one operation. LibTorch asks each device for its preferred
+// implementation through a table that has no place for XLA, and would multiply, take the softmax and multiply
+// again. With dropout, it is an operation of Sluice's own, whose random numbers the gradient draws again.
 #include <ATen/Context.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/ops/_scaled_dot_product_flash_attention_for_cpu.h>
@@ -20,8 +20,8 @@ using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 
-// Results: the output, the logarithms of the softmax's sums, and the state that the random numbers are drawn
-// from; the gradients of query, key and value.
+// The forward results are the output, the logarithms of the softmax's sums, and the state of the random
+// numbers; the backward results are the gradients of query, key and value.
 constexpr const char* kForwardSchema =
     "attention_with_dropout(Tensor query, Tensor key, Tensor value, Tensor? attn_mask, float dropout_p, "
     "bool is_causal, float? scale) -> (Tensor, Tensor, Tensor)";
@@ -39,7 +39,8 @@ bool is_one_operation(const Tensor& q, const Tensor& k, const Tensor& v, bool en
          at::globalContext().userEnabledFlashSDP();
 }
 
-// A mask whose gradient is wanted, or that LibTorch refuses, goes LibTorch's way.
+// Returns whether this file's operation takes the mask. LibTorch's own code handles a mask that needs a
+// gradient, or that LibTorch refuses.
 bool takes_mask(const Tensor& mask, const Tensor& q, const Tensor& k) {
   return !(mask.requires_grad() && at::GradMode::is_enabled()) &&
          (mask.scalar_type() == at::kBool || mask.scalar_type() == q.scalar_type()) &&
@@ -90,7 +91,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const std::o
 
 }  // namespace
 
-// For autograd's key too: what the operation does has its gradient, but it has none itself.
+// Registers for autograd's key too: the operations that this one calls have gradients, but it
+// does not.
 void register_attention() {
   auto* own = new torch::Library(torch::Library::FRAGMENT, "sluice", std::nullopt, __FILE__, __LINE__);
   own->def(kForwardSchema);

@@ -1,5 +1,6 @@
-// Operations that are made of others here, because LibTorch has no such way for this device: copies of views,
-// the steps of gradient scaling, covariances, and CTC with lengths that are no part of the program.
+// Operations that are composed of others here, because LibTorch offers no such composition for this device:
+// copies of views, the steps of gradient scaling, covariances, and CTC with lengths that are not a part of
+// the program.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
@@ -18,7 +19,7 @@ namespace {
 
 // ---- Copies of views ----
 
-// Operations X whose copy "X_copy" has the same arguments.
+// The operations X whose copy "X_copy" has the same arguments.
 constexpr std::string_view kViews[] = {
     "alias",          "as_strided",      "detach",           "diagonal",     "expand",
     "lift_fresh",     "narrow",          "permute",          "select.int",   "slice.Tensor",
@@ -26,7 +27,7 @@ constexpr std::string_view kViews[] = {
     "transpose.int",  "unbind.int",      "split_with_sizes", "unfold",       "unsqueeze",
     "_reshape_alias", "view_as_complex", "view_as_real"};
 
-// Calls the view, and clones what it returns.
+// Calls the view, and clones its result.
 class Copied final : public c10::OperatorKernel {
  public:
   explicit Copied(c10::OperatorHandle view) : view_(std::move(view)) {}
@@ -69,7 +70,7 @@ at::Tensor& narrow_copy_out(const at::Tensor& self, int64_t dim, int64_t start, 
   return out.resize_(part.sizes()).copy_(part);
 }
 
-// The same elements in the same places of a memory of its own.
+// Returns a copy of the tensor's whole memory, with the same elements at the same places.
 at::Tensor clone_of_memory(const at::Tensor& self) {
   const auto elements = static_cast<int64_t>(self.storage().nbytes() / self.itemsize());
   return self.as_strided({elements}, {1}, 0)
@@ -91,7 +92,7 @@ at::Tensor as_strided_scatter(const at::Tensor& self, const at::Tensor& src, at:
 
 // ---- The steps of gradient scaling ----
 
-// found_inf becomes 1 where a gradient is not finite; the gradients are multiplied by inv_scale.
+// Sets found_inf to 1 if a gradient is not finite; multiplies the gradients by inv_scale.
 void check_and_unscale(at::TensorList gradients, at::Tensor& found_inf, const at::Tensor& inv_scale) {
   for (const at::Tensor* number : {static_cast<const at::Tensor*>(&found_inf), &inv_scale})
     if (number->numel() != 1 || number->scalar_type() != at::kFloat)
@@ -129,8 +130,8 @@ at::Tensor& update_scale(at::Tensor& scale, at::Tensor& growth_tracker, const at
 
 // ---- Covariance ----
 
-// LibTorch takes it apart and subtracts a mean that is rounded. It is the same of distances from the first
-// observation, of which the mean is small.
+// LibTorch composes it and subtracts a rounded mean. The covariance stays the same after subtracting the
+// first observation, and the mean is then small.
 at::Tensor covariance(const at::Tensor& self, int64_t correction, const std::optional<at::Tensor>& counts,
                       const std::optional<at::Tensor>& weights) {
   if (self.dim() > 2 || self.numel() == 0 || !(self.is_floating_point() || self.is_complex()))
@@ -178,9 +179,9 @@ void check_lengths(std::string_view name, at::IntArrayRef lengths, int64_t most)
                   base::str("aten::ctc_loss: expected ", name, " from 0 to ", most, ", found ", length));
 }
 
-// Lists of lengths would be a part of the program, which each batch would compile again: they become tensors.
-// With targets one after another every batch has a shape of its own anyway, and the longest target is worth
-// knowing.
+// Turns lists of lengths into tensors: as lists they would be a part of the program, which each batch would
+// compile again. If targets follow one another, every batch has its own shape anyway, and knowing the longest
+// target helps.
 at::Tensor ctc_loss_of_lists(const at::Tensor& log_probs, const at::Tensor& targets,
                              at::IntArrayRef input_lengths, at::IntArrayRef target_lengths, int64_t blank,
                              int64_t reduction, bool zero_infinity) {
@@ -207,7 +208,8 @@ void register_composites() {
   library->impl("as_strided_scatter", TORCH_FN(as_strided_scatter));
   library->impl("_amp_foreach_non_finite_check_and_unscale_", TORCH_FN(check_and_unscale));
   library->impl("_amp_update_scale_", TORCH_FN(update_scale));
-  // For autograd's key too: what these do has its gradient, but they have none themselves.
+  // Registers for autograd's key too: the operations that these call have gradients, but these do
+  // not.
   for (const auto key : {c10::DispatchKey::XLA, c10::DispatchKey::AutogradXLA}) {
     auto* both = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
     both->impl("cov", TORCH_FN(covariance));

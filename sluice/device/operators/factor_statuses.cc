@@ -40,7 +40,8 @@ void start_copies(Status& status) {
     at::Tensor host = at::empty(status.data->type->type.dims, at::kInt);
     status.copied.push_back(
         base::value_or_throw(buffer.to_host(host.mutable_data_ptr(), status.data->type->type.bytes())));
-    status.copied.back().on_ready([host](const base::Status&) {});  // lives until it is written
+    status.copied.back().on_ready([host](const base::Status&) {});  // the host tensor lives until it is
+                                                                    // written
     status.hosts.push_back(std::move(host));
   }
 }
@@ -57,8 +58,8 @@ void check(const Status& status) {
   }
 }
 
-// Programs catch the error of a matrix that is not positive definite and try again with another one, so a
-// Cholesky factorization is looked at where it is called.
+// Returns whether the status is read at the call. Programs catch the error of a matrix that is not positive
+// definite and try again with another one, so a Cholesky factorization is checked at once.
 bool is_looked_at_now(std::string_view operation) {
   const Runtime& rt = runtime();
   return rt.options.eager || Watch::current() != nullptr || operation.find("cholesky") != operation.npos;

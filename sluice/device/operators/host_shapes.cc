@@ -30,11 +30,12 @@
 namespace sluice::device {
 namespace {
 
-// A place that has asked for more lengths than these will ask for others.
+// A place that has asked for more than this number of lengths will ask for others.
 constexpr size_t kManyLengths = 2;
-// An operation on the host has operands of at most so many elements, …
+// The largest number of elements of an operand of an operation on the host. It does not apply to the operand
+// that the operation picks from or writes into.
 constexpr int64_t kSmall = 1 << 18;
-// … but for the one that it picks from or writes into, and their storages have at most so many bytes.
+// The largest storage, in bytes, of any operand of an operation on the host.
 constexpr size_t kMediumBytes = size_t{16} << 20;
 
 constexpr std::string_view kPick[] = {"aten::index", "aten::index_select", "aten::gather", "aten::take"};
@@ -56,7 +57,7 @@ struct Lengths {
 };
 
 struct Places {
-  std::unordered_map<uint64_t, Lengths> lengths;  // by a hash of their frames
+  std::unordered_map<uint64_t, Lengths> lengths;  // by a hash of the place's frames
   bool any_stays = false;                         // whether any result was ever kept with the host
 };
 Places& places() {
@@ -75,15 +76,15 @@ bool is_small(const at::Tensor& tensor) {
   return tensor.numel() <= kSmall && LazyStorage::of(tensor)->nbytes() <= kMediumBytes;
 }
 
-// Whether the storage's value, or that it has none, tells all its bytes.
+// Returns whether the storage's value determines all its bytes; an empty storage counts as well.
 bool is_known(const LazyStorage& storage) {
   using State = LazyStorage::State;
   return storage.state == State::kEmpty ||
          (storage.state != State::kLost && storage.type->type.bytes() == storage.nbytes());
 }
 
-// The value of a fill or a zero that is still only recorded, without a program. Undefined for all other
-// values. LibTorch's composed operations make constants that are as long as their operands.
+// Returns the value of a fill or a zero that is only recorded yet, without a program; undefined for any other
+// value. LibTorch's composed operations make constants that are as long as their operands.
 at::Tensor constant_on_host(const LazyStorage& storage) {
   if (storage.state != LazyStorage::State::kPending || storage.ref.leaf()) return {};
   const Trace& trace = Trace::get();
@@ -98,15 +99,15 @@ at::Tensor constant_on_host(const LazyStorage& storage) {
              : at::full(storage.type->type.dims, value.real, options);
 }
 
-// The memory of storages on the host, laid out as theirs, for one call.
+// The host memory of storages during one call, with the same layout.
 class HostMemory {
  public:
-  // A view of the storage's memory as the tensor's is. What is written to it is lost without store().
+  // Returns a view of the storage's memory with the tensor's layout. Writes to it are lost without store().
   at::Tensor view(const at::Tensor& tensor, bool is_written) {
     at::Tensor& memory = memories_[LazyStorage::of(tensor)];
     if (!memory.defined()) memory = fetch(tensor);
     if (is_written && !owned_.contains(LazyStorage::of(tensor))) {
-      // Laid out with gaps or in another order, it keeps that.
+      // The clone keeps gaps and the order of dimensions.
       memory = memory.clone(at::MemoryFormat::Preserve);
       owned_.insert(LazyStorage::of(tensor));
     }
@@ -119,8 +120,8 @@ class HostMemory {
     return seen;
   }
 
-  // The tensor's storage becomes what was written to its memory. If it was only recorded, it stays with the
-  // host from now on where `stays` says so.
+  // Makes the written memory the value of the tensor's storage. If the storage was pending, `stays` says
+  // whether it stays with the host from now on.
   void store(const at::Tensor& tensor, bool stays) {
     LazyStorage& storage = *LazyStorage::of(tensor);
     const at::Tensor& memory = memories_.at(&storage);
@@ -154,12 +155,12 @@ class HostMemory {
   }
 
   std::map<const LazyStorage*, at::Tensor> memories_;
-  std::set<const LazyStorage*> owned_;  // whose memory belongs to this call
+  std::set<const LazyStorage*> owned_;  // the storages whose memory belongs to this call
 };
 
-// Whether the host shall run this call.
+// Returns whether this call is to run on the host.
 bool is_for_host(const c10::FunctionSchema& schema, c10::ArrayRef<c10::IValue> arguments) {
-  // LibTorch's convolutions for devices of others have no kernel for the CPU.
+  // LibTorch's convolutions for third-party devices have no kernel for the CPU.
   if (!base::starts_with(schema.name(), "aten::") || base::ends_with(schema.name(), "_overrideable"))
     return false;
   for (const c10::Argument& argument : schema.arguments())
@@ -191,7 +192,7 @@ bool writes(const c10::Argument& argument) {
   return argument.alias_info() != nullptr && argument.alias_info()->isWrite();
 }
 
-// A result of the host's call as a tensor of the device.
+// Returns a result of the host's call as a tensor of the device.
 at::Tensor placed(const at::Tensor& host, bool stays) {
   if (!host.defined()) return host;
   at::Tensor tensor = make_tensor(upload_and_keep(host.contiguous()));
@@ -199,7 +200,8 @@ at::Tensor placed(const at::Tensor& host, bool stays) {
   return tensor;
 }
 
-// Constants of the shape of what stays with the host stay there, too: a backward pass begins with one.
+// Makes constants with the shape of a value that stays with the host stay there, too: a backward pass begins
+// with one.
 at::Tensor filled_like(const at::Tensor& self, const at::Scalar& value, std::optional<at::ScalarType> dtype,
                        std::optional<at::Layout> layout, std::optional<at::Device> device,
                        std::optional<bool> pin, std::optional<at::MemoryFormat> format) {
@@ -280,7 +282,7 @@ bool run_with_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
       if (on_device(tensor)) memory.store(tensor, !is_among(kPut, schema.name()));
     });
   }
-  // What is put into a tensor of the device's has that tensor's shape, which is no new one.
+  // A write into a tensor of the device keeps that tensor's shape, so the result has no new length.
   const bool stays = !is_among(kPut, schema.name()) || !arguments[0].isTensor() ||
                      !on_device(arguments[0].toTensor()) || stays_with_host(arguments[0].toTensor());
   torch::jit::drop(*stack, arguments.size());

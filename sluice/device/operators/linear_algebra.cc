@@ -1,6 +1,6 @@
-// Operations of linear algebra that LibTorch composes of others for its own devices, behind tables that have
-// no place for XLA. Their gradients take them apart again, so the parts must be LibTorch's: which of A and Aᵀ
-// was factored follows from A's strides, and those a row does not see.
+// Operations of linear algebra that LibTorch composes of others for its own devices, through tables that have
+// no place for XLA. Their gradients take them apart again, so the parts must be LibTorch's: A's strides
+// decide whether A or Aᵀ was factored, and a row does not see the strides.
 #include <ATen/ops/_linalg_check_errors.h>
 #include <ATen/ops/arange.h>
 #include <ATen/ops/empty.h>
@@ -35,7 +35,7 @@ void check_square(const char* op, const Tensor& a) {
 
 bool factors_transpose(const Tensor& a) { return a.is_contiguous() && !a.is_complex(); }
 
-// [..., n] beside matrices [..., n, n] is a batch of vectors.
+// Returns whether b is a batch of vectors: [..., n], with matrices a of [..., n, n].
 bool is_vectors(const Tensor& a, const Tensor& b) {
   return b.dim() == 1 || (a.dim() - 1 == b.dim() && b.sizes().equals(a.sizes().slice(0, a.dim() - 1)));
 }
@@ -53,7 +53,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> solve(const Tensor& a, const Tensor& 
   return {vectors ? x.squeeze(-1) : x, lu, pivots, info};
 }
 
-// 1 or -1: the determinant of the interchanges.
+// Returns the determinant of the interchanges: 1 or -1.
 Tensor sign_of(const Tensor& pivots) {
   const Tensor places = at::arange(1, pivots.size(-1) + 1, pivots.options());
   return at::remainder(places.ne(pivots).sum(-1), 2).mul(-2).add(1);
@@ -99,8 +99,8 @@ void check_least_squares(const Tensor& a, const Tensor& b, std::string_view driv
   }
 }
 
-// By singular values, whatever the driver: it decides what is returned beside the solution, and `gels` takes
-// the matrix for one of full rank.
+// Solves by singular values for every driver. The driver decides what is returned with the solution, and
+// `gels` assumes that the matrix has full rank.
 std::tuple<Tensor, Tensor, Tensor, Tensor> least_squares(const Tensor& a, const Tensor& b,
                                                          std::optional<double> rcond,
                                                          std::optional<std::string_view> named) {

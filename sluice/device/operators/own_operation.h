@@ -5,8 +5,8 @@
 
 namespace sluice::device {
 
-// call_own<Result>("sluice::name", …): through the dispatcher, as LibTorch calls its own. The arguments'
-// types are those of the schema.
+// Calls call_own<Result>("sluice::name", …) through the dispatcher, as LibTorch calls its own operations. The
+// arguments must have the schema's types.
 template <typename Result, typename... Arguments>
 Result call_own(const char* name, const Arguments&... arguments) {
   return c10::Dispatcher::singleton().findSchemaOrThrow(name, "").typed<Result(const Arguments&...)>().call(

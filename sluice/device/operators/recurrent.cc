@@ -1,5 +1,5 @@
-// lstm, gru, rnn_tanh and rnn_relu as loops. LibTorch would take them apart into some twenty operations a
-// step; here each layer and direction is a product over all steps and an operation of our own for the rest
+// lstm, gru, rnn_tanh and rnn_relu as loops. LibTorch would split them into about twenty operations per step.
+// Here each layer and direction is one product over all steps, and one operation of Sluice's own for the rest
 // (ops/recurrent.cc), so that a program does not grow with the length of a sequence.
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
@@ -24,7 +24,7 @@ using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
-// A row of ops/recurrent.cc says what each result is.
+// Each row of ops/recurrent.cc documents its results.
 constexpr const char* kSchemas[] = {
     "lstm_steps(Tensor gates, Tensor hidden, Tensor cell, Tensor weight, Tensor? batch_sizes, bool reverse, "
     "bool for_gradient) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
@@ -49,19 +49,19 @@ enum class Cell : uint8_t { kLstm, kGru, kTanh, kRelu };
 
 int64_t gates_of(Cell cell) { return cell == Cell::kLstm ? 4 : cell == Cell::kGru ? 3 : 1; }
 
-// What one layer does in one direction, after the input's product.
+// The work of one layer in one direction, after the input's product.
 struct Steps {
   Cell kind = Cell::kLstm;
-  Tensor gates;         // [steps, batch, gates * hidden]: what the input adds, and the biases
+  Tensor gates;         // [steps, batch, gates * hidden]: the input's contribution, with the biases
   Tensor hidden, cell;  // [batch, hidden]; only an LSTM has cells
-  Tensor weight, bias;  // the state's; only a GRU has the bias here
-  Tensor batch_sizes;   // undefined where all sequences are as long
+  Tensor weight, bias;  // for the state; only a GRU has the bias here
+  Tensor batch_sizes;   // undefined if all sequences have the same length
   bool reverse = false;
 
   variable_list tensors() const { return {gates, hidden, cell, weight, bias, batch_sizes}; }
 };
 
-// Each step's output, the last one, and the last cell; then what the gradient needs.
+// The output of each step, the last output, and the last cell; then the values that the gradient needs.
 struct Made {
   Tensor output, hidden, cell, cells, activations;
 };
@@ -82,14 +82,14 @@ Made forward_of(const Steps& s, bool for_gradient) {
   return made;
 }
 
-// The hidden state in which each step began: [steps * batch, hidden].
+// Returns the hidden state at the beginning of each step: [steps * batch, hidden].
 Tensor states_before(const Steps& s, const Tensor& output) {
   const Tensor first = s.hidden.unsqueeze(0);
   const Tensor rest = output.narrow(0, s.reverse ? 1 : 0, output.size(0) - 1);
   return (s.reverse ? at::cat({rest, first}) : at::cat({first, rest})).flatten(0, 1);
 }
 
-// The gradients of Steps::tensors().
+// Returns the gradients of Steps::tensors().
 variable_list backward_of(const Steps& s, const Made& made, const variable_list& gradients) {
   const OptionalTensor of_output = optional(gradients[0]), of_hidden = optional(gradients[1]);
   const OptionalTensor sizes = optional(s.batch_sizes);
@@ -125,7 +125,7 @@ class StepsFunction : public torch::autograd::Function<StepsFunction> {
     const Made made = forward_of(s, /*for_gradient=*/true);
     variable_list saved = s.tensors();
     saved.insert(saved.end(), {made.output, made.cells, made.activations});
-    saved[0] = Tensor();  // of no use to the gradient
+    saved[0] = Tensor();  // the gradient does not need it
     context->save_for_backward(std::move(saved));
     context->set_materialize_grads(false);
     context->saved_data["kind"] = kind;
@@ -169,7 +169,7 @@ Made run(const Steps& s) {
   return {made[0], made[1], made.size() > 2 ? made[2] : Tensor(), {}, {}};
 }
 
-// What LibTorch calls a recurrent network with, but for its input and states.
+// LibTorch's arguments of a recurrent network, except its input and states.
 struct Network {
   const char* op;
   Cell kind;
@@ -206,12 +206,12 @@ Layer layer_of(const Network& n, int64_t number, int64_t features, int64_t hidde
   return layer;
 }
 
-// A batch of sequences: [steps * batch, …] where all have one length, else the steps that each has, one step
-// after the other.
+// A batch of sequences: [steps * batch, …] if all have one length; else, for each step, the rows of the
+// sequences that reach it.
 struct Sequences {
   int64_t steps = 0, batch = 0;
-  Tensor batch_sizes;       // [steps], on the device; the rest is undefined without it
-  Tensor to_all, from_all;  // the rows of data that stand at each place, and the places of the rows
+  Tensor batch_sizes;       // [steps], on the device; without it the members below are undefined
+  Tensor to_all, from_all;  // for each place the row of data, and for each row its place
 
   Tensor with_steps(const Tensor& rows) const {
     return (batch_sizes.defined() ? rows.index_select(0, to_all) : rows).view({steps, batch, rows.size(1)});
@@ -222,7 +222,7 @@ struct Sequences {
   }
 };
 
-// A tensor in the type in which autocast multiplies, if it is on.
+// Casts a tensor to autocast's type for products, if autocast is on.
 Tensor for_product(const Tensor& tensor) {
   if (!at::autocast::is_autocast_enabled(at::kXLA)) return tensor;
   return at::autocast::cached_cast(at::autocast::get_autocast_dtype(at::kXLA), tensor, at::kXLA);
@@ -230,11 +230,11 @@ Tensor for_product(const Tensor& tensor) {
 
 Made run_layer(const Network& n, const Layer& layer, const Sequences& sequences, const Tensor& rows,
                const Tensor& hidden, const Tensor& cell, bool reverse) {
-  // The state's bias is the input's too, but where a GRU scales what the state adds to n.
+  // The state's bias is added to the input's, except in a GRU, which scales the state's contribution to n.
   const bool apart = n.kind == Cell::kGru;
   const Tensor bias = n.has_biases && !apart ? layer.input_bias + layer.bias : layer.input_bias;
   const Tensor gates = sequences.with_steps(at::linear(rows, layer.input_weight, optional(bias)));
-  // Plain layers have their state in the gates' type, where autocast multiplies too.
+  // Plain layers keep their state in the gates' type, in which autocast also multiplies.
   const bool gated = n.kind == Cell::kLstm || n.kind == Cell::kGru;
   const at::ScalarType state =
       gated ? at::promote_types(gates.scalar_type(), hidden.scalar_type()) : gates.scalar_type();
@@ -242,7 +242,7 @@ Made run_layer(const Network& n, const Layer& layer, const Sequences& sequences,
               for_product(layer.weight), apart ? layer.bias : Tensor(), sequences.batch_sizes, reverse});
 }
 
-// The last layer's rows, and the last states of all: [layers * directions, batch, hidden].
+// The last layer's rows, and the last states of all layers: [layers * directions, batch, hidden].
 struct Results {
   Tensor rows, hidden, cells;
 };
@@ -295,8 +295,8 @@ Results run_input(const Network& n, const Tensor& input, const Tensor& hidden, c
   return results;
 }
 
-// Where the rows of packed sequences stand among all steps of all sequences. Steps that a sequence does not
-// have show some row; the loop passes over them.
+// Maps the rows of packed sequences to their places among all steps of all sequences. Places after a
+// sequence's end refer to an arbitrary row, and the loop skips them.
 Sequences packed(const Network& n, const Tensor& data, const Tensor& batch_sizes) {
   if (!batch_sizes.is_cpu() || batch_sizes.dim() != 1 || batch_sizes.scalar_type() != at::kLong ||
       batch_sizes.numel() == 0 || data.dim() != 2)
@@ -337,7 +337,8 @@ void check_states(const char* op, at::TensorList hx) {
         base::str(op, ": expected two tensors in 'hx', a hidden state and a cell, found ", hx.size()));
 }
 
-// An LSTM with projections has states of two sizes; LibTorch takes it apart.
+// Returns whether an LSTM has projections. It then has states of two sizes, and LibTorch splits it into
+// operations.
 bool has_projections(at::TensorList hx) { return !hx[0].sizes().equals(hx[1].sizes()); }
 
 Three lstm(const Tensor& input, at::TensorList hx, at::TensorList params, bool has_biases, int64_t layers,
@@ -363,7 +364,7 @@ Three packed_lstm(const Tensor& data, const Tensor& batch_sizes, at::TensorList 
   return {r.rows, r.hidden, r.cells};
 }
 
-// The names of gru, rnn_tanh and rnn_relu.
+// The names by Cell, for gru, rnn_tanh and rnn_relu.
 constexpr const char* kNames[] = {"aten::lstm", "aten::gru", "aten::rnn_tanh", "aten::rnn_relu"};
 
 template <Cell kind>
@@ -389,7 +390,7 @@ Two packed_rnn(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, 
 void register_recurrent() {
   static auto* own = new torch::Library(torch::Library::FRAGMENT, "sluice", std::nullopt, __FILE__, __LINE__);
   for (const char* schema : kSchemas) own->def(schema);
-  // For autograd's key too, before LibTorch takes them apart.
+  // Registers for autograd's key too, before LibTorch splits them into operations.
   for (const auto key : {c10::DispatchKey::XLA, c10::DispatchKey::AutogradXLA}) {
     auto* library = new torch::Library(torch::Library::IMPL, "aten", key, __FILE__, __LINE__);
     library->impl("lstm.input", TORCH_FN(lstm));

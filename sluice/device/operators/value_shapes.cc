@@ -1,6 +1,6 @@
 // Operations whose results have shapes that depend on values. A program has one shape, so the host must see
-// the values: it reads those that decide, once, and the rest stays on the device. (Those of which everything
-// decides, such as nonzero, are LibTorch's on the host: fallback.cc.)
+// the values: it reads the values that decide the shape, once, and the rest stays on the device. (If all
+// values decide, as for nonzero, LibTorch runs the operation on the host: fallback.cc.)
 #include <ATen/ExpandUtils.h>
 #include <ATen/Functions.h>
 #include <ATen/native/IndexingUtils.h>
@@ -21,7 +21,7 @@
 namespace sluice::device {
 namespace {
 
-// The values, when all replicas hold the same.
+// Returns the values on the host; an error unless all replicas have the same.
 at::Tensor on_host(const at::Tensor& tensor, const char* op) {
   return on_device(tensor) ? download(tensor, op, Sameness::kGlobal, 0) : tensor;
 }
@@ -58,8 +58,8 @@ at::Tensor& select_by_mask_out(const at::Tensor& self, const at::Tensor& mask, a
   return put(select_by_mask(self, mask), out);
 }
 
-// Value i as often as repeats[i] says: place p of the result holds the first i whose running total is above
-// p.
+// Returns each position i repeats[i] times: place p of the result holds the first i whose running total
+// exceeds p.
 at::Tensor repeated_positions(const at::Tensor& repeats, std::optional<int64_t> output_size) {
   if (repeats.dim() != 1 || (repeats.scalar_type() != at::kLong && repeats.scalar_type() != at::kInt))
     throw_error(Code::kInvalidArgument,
@@ -74,7 +74,7 @@ at::Tensor repeated_positions(const at::Tensor& repeats, std::optional<int64_t> 
       .to(repeats.scalar_type());
 }
 
-// Those of values that stay with the host stay there.
+// Counts on the host; for values that stay with the host.
 at::Tensor counts_on_host(const at::Tensor& self, const std::optional<at::Tensor>& weights,
                           int64_t minlength) {
   const at::Tensor values = on_host(self, "aten::bincount");
@@ -114,7 +114,7 @@ at::Tensor counts_of_values(const at::Tensor& self, const std::optional<at::Tens
                counts.scatter_add(0, places, weighted ? weights->to(type) : at::ones_like(places)));
 }
 
-// Their second argument are indices.
+// The operations whose second argument is a list of indices.
 constexpr std::string_view kIndexed[] = {"aten::index.Tensor", "aten::index.Tensor_out",
                                          "aten::_index_put_impl_"};
 

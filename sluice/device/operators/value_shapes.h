@@ -7,7 +7,7 @@
 namespace sluice::device {
 
 // Calls an operation of indices (aten::index, index_put) with positions in place of its masks of bool, which
-// the host reads; false, and nothing done, for any other call.
+// the host reads. Does nothing and returns false for any other call.
 bool index_by_positions(const c10::OperatorHandle& op, torch::jit::Stack* stack);
 
 }  // namespace sluice::device

@@ -1,4 +1,4 @@
-// The kernels that are no rows: creation, views, copies between host and device, host reads.
+// The kernels that are not rows: creation, views, copies between host and device, host reads.
 #include <ATen/NativeFunctions.h>
 #include <ATen/ops/_conj_physical.h>
 #include <ATen/ops/all.h>
@@ -57,7 +57,7 @@ at::Tensor empty_strided(at::IntArrayRef size, at::IntArrayRef stride, std::opti
   return tensor;
 }
 
-// The zero gradients of autograd's formulas. A storage that was never written reads as zeros.
+// Returns the zero gradients of autograd's formulas. A storage that was never written reads as zeros.
 at::Tensor zero_tensor(at::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout>,
                        std::optional<at::Device> device, std::optional<bool>) {
   check_device(device);
@@ -74,7 +74,7 @@ at::Tensor new_empty_strided(const at::Tensor& self, at::IntArrayRef size, at::I
   return empty_strided(size, stride, dtype.value_or(self.scalar_type()), layout, device, pin);
 }
 
-// A storage that grows keeps its elements; the new ones are zeros.
+// Grows a storage, which keeps its elements; the new ones are zeros.
 void grow(const at::Tensor& tensor, size_t bytes) {
   LazyStorage& storage = *LazyStorage::of(tensor);
   if (bytes <= storage.nbytes()) return;
@@ -128,7 +128,7 @@ at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
   return set_storage(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
 }
 
-// copy_ from self to dst, one of them on the device.
+// Does copy_ from self to dst; at least one of them is on the device.
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_blocking*/) {
   if (on_device(self) && on_device(dst)) {
     check_internal_overlap("aten::copy_", dst);
@@ -141,8 +141,8 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
   }
   if (on_device(dst)) {
     check_internal_overlap("aten::copy_", dst);
-    // The host converts and broadcasts first, so that no more than the tensor travels. It is the value of
-    // this moment: later writes to the host tensor must not show.
+    // The host converts and broadcasts first, so that only the tensor's own bytes are sent. The copy has the
+    // present value: later writes to the host tensor must not show.
     at::Tensor host =
         self.to(dst.scalar_type()).expand(dst.sizes()).contiguous().resolve_conj().resolve_neg();
     if (host.is_alias_of(self)) host = host.clone();
@@ -155,8 +155,8 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
   return dst;
 }
 
-// As LibTorch's own, which keeps strides only where Device::supports_as_strided says so; it does not for XLA.
-// LibTorch asks for it by the tensor's device and by the wanted one: one of them is XLA.
+// Works like LibTorch's own function, which keeps strides only if Device::supports_as_strided allows it; for
+// XLA it does not. LibTorch calls it by the tensor's device and by the wanted device: one of them is XLA.
 at::Tensor to_copy(const at::Tensor& self, std::optional<at::ScalarType> dtype,
                    std::optional<at::Layout> layout, std::optional<at::Device> device,
                    std::optional<bool> pin_memory, bool non_blocking,
@@ -183,7 +183,7 @@ bool is_set_to(const at::Tensor& self, const at::Tensor& other) {
 
 bool equal(const at::Tensor& self, const at::Tensor& other) {
   if (!self.sizes().equals(other.sizes())) return false;
-  // Attention asks whether query, key and value are one tensor: that needs no look at the device.
+  // Attention asks whether query, key and value are one tensor; that needs no read of the device.
   if (is_set_to(self, other)) return true;
   return at::all(at::eq(self, other)).item<bool>();
 }
@@ -205,7 +205,7 @@ at::Tensor unfold(const at::Tensor& self, int64_t dimension, int64_t size, int64
   return at::native::unfold(self, dimension, size, step);
 }
 
-// What set_data and Module::to ask: may this tensor take that one's storage?
+// Returns whether `self` may take the storage of `from`, for set_data and Module::to.
 bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& from) {
   auto dense = [](const at::Tensor& t) {
     return t.layout() == at::kStrided && (t.device().is_cpu() || t.device().type() == c10::kXLA);
@@ -213,22 +213,22 @@ bool has_compatible_shallow_copy_type(const at::Tensor& self, const at::Tensor& 
   return dense(self) && dense(from);
 }
 
-// With LibTorch's lazy conjugation, an operation sees resolved operands: copies of them, and a copy is where
-// the conjugation itself is done (read() and write() in storage.cc).
+// LibTorch's lazy conjugation gives an operation resolved operands: copies, and the copy does the
+// conjugation itself (read() and write() in storage.cc).
 at::Tensor& conj_physical_out(const at::Tensor& self, at::Tensor& out) {
   out.resize_(self.sizes());
   return out.copy_(at::_conj_physical(self));
 }
 at::Tensor& conj_physical_in_place(at::Tensor& self) { return self.copy_(at::_conj_physical(self)); }
 
-// LibTorch fills this window by a function that it has for its own devices alone.
+// LibTorch fills this window with a function that exists only for its own devices.
 at::Tensor kaiser_window(int64_t length, bool periodic, double beta, std::optional<at::ScalarType> dtype,
                          std::optional<at::Layout> layout, std::optional<at::Device> device,
                          std::optional<bool>) {
   const auto options = at::TensorOptions().dtype(dtype).layout(layout);
   return at::kaiser_window(length, periodic, beta, options).to(device.value_or(at::Device(at::kXLA, 0)));
 }
-// The other two have LibTorch's beta.
+// The other two overloads use LibTorch's default beta.
 at::Tensor kaiser_window_periodic(int64_t length, bool periodic, std::optional<at::ScalarType> dtype,
                                   std::optional<at::Layout> layout, std::optional<at::Device> device,
                                   std::optional<bool> pin) {

@@ -11,7 +11,7 @@
 namespace sluice::device {
 namespace {
 
-std::mutex mutex;  // guards the list and what its members are named
+std::mutex mutex;  // guards the list and the names of its members
 Data* first = nullptr;
 
 std::string what_of(const Data& data) {

@@ -10,7 +10,7 @@
 
 namespace sluice::device {
 
-// What is known of one value.
+// The facts about one value.
 struct AliveValue {
   int64_t bytes = 0;  // on each device
   std::string type;   // "64x3x7x7xf32", as values print it
@@ -18,14 +18,14 @@ struct AliveValue {
 };
 
 struct AliveValues {
-  int64_t count = 0, bytes = 0;     // of all
-  std::vector<AliveValue> largest;  // at most as many as asked for, the largest first
+  int64_t count = 0, bytes = 0;     // of all values
+  std::vector<AliveValue> largest;  // the largest first, at most the requested number
 };
 
-// Counts the values from now on, until they are destroyed; their buffers and names are there. Those that are
-// counted already are left out. Any thread.
+// Counts the values from now on, until they are destroyed; they must have their buffers and names. Values
+// that are counted already are skipped. Any thread.
 void note_alive(std::span<Data* const> values);
-// Any thread.
+// Returns the counts, and the `count` largest values. Any thread.
 AliveValues alive_values(size_t count);
 
 }  // namespace sluice::device

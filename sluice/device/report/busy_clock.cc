@@ -22,7 +22,8 @@ int64_t BusyClock::begin() {
   return now;
 }
 
-// Programs run one after the other, and the next is launched while one still runs.
+// A span begins at the end of the program before: programs run one after the other, and the next is launched
+// while one still runs.
 void BusyClock::end(int64_t began) {
   std::scoped_lock lock(mutex_);
   const int64_t now = base::span_clock();
@@ -32,7 +33,7 @@ void BusyClock::end(int64_t began) {
 }
 
 void BusyClock::end_after(std::span<const pjrt::Event> done, int64_t began) {
-  // One more than there are events, so that the last of them cannot end the time before all are known.
+  // One more than the number of events, so that the last event cannot end the time before all are registered.
   auto left = std::make_shared<std::atomic<size_t>>(done.size() + 1);
   const auto one_less = [this, left, began](const base::Status&) {
     if (left->fetch_sub(1) == 1) end(began);

@@ -1,5 +1,5 @@
-// How long programs were on the devices: the union of their times, each from the call that launches it to the
-// event that says it is over.
+// Measures how long programs were on the devices: the union of their times, each from the call that launches
+// it to the event of its end.
 #pragma once
 
 #include <cstdint>
@@ -10,19 +10,19 @@
 
 namespace sluice::device {
 
-// Threads: any; the plugin's call in.
+// Any thread; the plugin's threads call it too.
 class BusyClock {
  public:
   // The process's clock. Never destroyed: events may still come while the process ends.
   static BusyClock& get();
 
-  // A program is about to be launched; each begin() needs an end(), which takes what begin() gave: the
-  // moment, on span_clock().
+  // Notes that a program is about to be launched. Each begin() needs an end(), which takes the value that
+  // begin() returned: the time on span_clock().
   int64_t begin();
   void end(int64_t began);
-  // end() as soon as all of the launch's events are there.
+  // Calls end() as soon as all of the launch's events have arrived.
   void end_after(std::span<const pjrt::Event> done, int64_t began);
-  // With at least one program begun and not ended, since the process's start or restart().
+  // Returns the time with at least one program begun and not ended, since the process's start or restart().
   double seconds() const;
   void restart();
 

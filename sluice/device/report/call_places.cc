@@ -13,7 +13,8 @@
 namespace sluice::device {
 namespace {
 
-// By instance. A place is kept in some microseconds; programs that make instances without end get no more.
+// The places by instance. Storing a place takes some microseconds, so programs that make instances without
+// end store no more than kMaxPlaces.
 std::vector<Frames>& all_places() {
   static auto* places = new std::vector<Frames>();
   return *places;
@@ -25,7 +26,7 @@ const void* library_of(const void* address) {
   return dladdr(address, &found) != 0 ? found.dli_fbase : nullptr;
 }
 
-// What called LibTorch, which called the device: to look up a frame takes long.
+// Returns the frames above LibTorch, which called the device: looking up a frame is slow.
 Frames behind_libtorch(const Frames& frames) {
   const void* const libtorch = library_of(reinterpret_cast<const void*>(&torch::autograd::get_current_node));
   const auto is_libtorch = [libtorch](const void* frame) { return library_of(frame) == libtorch; };

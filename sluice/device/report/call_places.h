@@ -1,4 +1,4 @@
-// Where in the user's code operations are called that belong to no layer: what a profile calls them.
+// The place in the user's code that calls an operation of no layer: its name in a profile.
 #pragma once
 
 #include <cstdint>
@@ -6,9 +6,9 @@
 
 namespace sluice::device {
 
-// Keeps the current place, if it is the first one of this instance. The caller holds the trace's lock.
+// Stores the current place, if this instance has no place yet. The caller holds the trace's lock.
 void note_call_place(uint32_t instance);
-// "train.cc:12", or "" where none is known. May take a second. Threads: any.
+// Returns "train.cc:12", or "" if no place is known. May take a second. Any thread.
 std::string call_place(uint32_t instance);
 
 }  // namespace sluice::device

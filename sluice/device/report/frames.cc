@@ -33,13 +33,13 @@ std::string demangled(const char* name) {
   return result;
 }
 
-// A function and a line of it, as addr2line writes them.
+// A function and its source line, in addr2line's format.
 struct Call {
   std::string function, line;
 };
 
-// addr2line for one file. It runs on: to read the debug information of a large program takes seconds, and all
-// lines after the first are found at once. It ends with this process, when its input closes.
+// An addr2line process for one file. It keeps running: reading the debug information of a large program takes
+// seconds, and all later lines are found at once. It ends with this process, when its input closes.
 class LineFinder {
  public:
   explicit LineFinder(const std::string& file) {
@@ -47,16 +47,16 @@ class LineFinder {
     options.input = base::ProcessOptions::Input::kPipe;
     options.output = base::ProcessOptions::Output::kPipe;
     options.error = base::ProcessOptions::Output::kWithOutput;
-    options.own_session = true;  // Ctrl-C is for the program
+    options.own_session = true;  // Ctrl-C is meant for the program
     auto started = base::Process::start({"addr2line", "-aCfi", "--exe=" + file}, options);
     if (started) process_.emplace(std::move(*started));
   }
 
-  // The call at an offset into the file and the calls it was inlined into, the innermost first. Empty without
-  // addr2line.
+  // Returns the call at an offset into the file and the calls into which it was inlined, the innermost first;
+  // empty without addr2line.
   std::vector<Call> look_up(uintptr_t offset) {
     std::vector<Call> calls;
-    // Where the answer ends is seen by that to an address that no program has.
+    // The reply to an address that no program has marks the end of the answer.
     char question[64];
     const int size =
         snprintf(question, sizeof question, "%#zx\n%s\n", static_cast<size_t>(offset), kNoAddress);
@@ -69,7 +69,7 @@ class LineFinder {
       call.line = next_line(deadline);
       calls.push_back(std::move(call));
     }
-    next_line(deadline), next_line(deadline);  // what it says of that address
+    next_line(deadline), next_line(deadline);  // the reply to that address
     return calls;
   }
 
@@ -77,7 +77,7 @@ class LineFinder {
   static constexpr const char* kNoAddress = "0xffffffffffffffff";
   static constexpr double kPatience = 60;
 
-  // The next line of the answer. When none comes, the process is given up.
+  // Returns the next line of the answer. If no line arrives, abandons the process.
   std::string next_line(double deadline) {
     while (process_) {
       if (const size_t end = read_.find('\n'); end != std::string::npos) {
@@ -102,7 +102,7 @@ class LineFinder {
   std::string read_;
 };
 
-// The finder of a file; each process has its own (a child that was forked shares its parent's pipes).
+// Returns the finder of a file. Each process has its own, because a forked child shares its parent's pipes.
 LineFinder& finder_of(const std::string& file) {
   static auto& finders = *new std::map<std::pair<pid_t, std::string>, LineFinder>();
   return finders.try_emplace({::getpid(), file}, file).first->second;
@@ -116,42 +116,42 @@ bool is_library(const std::string& path) {
   return false;
 }
 
-// Functions and header lines of LibTorch, of the C++ library and of the device itself are not the user's.
+// Returns whether a function is the user's, not of LibTorch, the C++ library or the device itself.
 bool is_users(const std::string& function, const std::string& line) {
   for (const char* prefix :
        {"sluice::device::", "sluice::on_replica", "sluice::Fetch", "sluice::Session",
         "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
     if (function.starts_with(prefix)) return false;
   }
-  // The symbol of a template begins with what it returns.
+  // The symbol of a template begins with its return type.
   const std::string_view named = std::string_view(function).substr(0, function.find('('));
   for (const char* part : {"sluice::device::", " at::", " c10::", " torch::", " std::"}) {
     if (named.find(part) != std::string_view::npos) return false;
   }
-  // Functions of an unnamed namespace come without the names around it.
+  // Functions of an unnamed namespace are printed without their outer namespaces.
   for (const char* part : {"/include/", "/sluice/device/", "libc-start", "sanitizer_common"}) {
     if (line.find(part) != std::string::npos) return false;
   }
   return true;
 }
 
-// Whether the addresses in the file that is loaded here are those of the process: a program that is no
-// position-independent one.
+// Returns whether an address in the loaded file equals its address in the process, which means that the
+// program is not position-independent.
 bool is_linked_at_its_place(const void* base) {
   return static_cast<const ElfW(Ehdr)*>(base)->e_type == ET_EXEC;
 }
 
-// One frame. Without debug information there is no line, but `offset`: "program+0x1f2a".
+// One frame. Without debug information it has no line, only `offset`: "program+0x1f2a".
 struct Symbol {
   std::string function, line, offset;
 };
 
-// The line of the innermost call that is the user's own.
+// Finds the line of the innermost call that is the user's own.
 void find_line(Symbol& symbol, const std::string& file, uintptr_t offset) {
   for (const auto& [function, line] : finder_of(file).look_up(offset)) {
     if (function == "??" || !is_users(function, line)) continue;
     symbol.function = function;
-    // "file:line (discriminator 2)", "??:0"; "file.cc:?" from a symbol alone.
+    // The line is "file:line (discriminator 2)", "??:0", or "file.cc:?" if only a symbol is known.
     const std::string place = line.substr(0, line.find(" ("));
     if (place.starts_with("??") || place.ends_with(":?")) continue;
     symbol.line = place.substr(place.rfind('/') + 1);
@@ -165,13 +165,13 @@ Symbol look_up(void* address) {
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return symbol;
   std::string file = info.dli_fname;
   if (is_library(file)) return symbol;
-  // A program that was found on $PATH says no folder.
+  // The name of a program that was found on $PATH has no folder.
   if (file.find('/') == std::string::npos) {
     std::error_code error;
     file = std::filesystem::read_symlink("/proc/self/exe", error).string();
   }
   if (info.dli_sname != nullptr) symbol.function = demangled(info.dli_sname);
-  // The return address points behind the call.
+  // The return address is the one after the call.
   const auto offset =
       reinterpret_cast<uintptr_t>(address) -
       (is_linked_at_its_place(info.dli_fbase) ? 0 : reinterpret_cast<uintptr_t>(info.dli_fbase)) - 1;

@@ -1,4 +1,4 @@
-// Where in the user's code an operation was called: the frames of a call, and the source line they stand for.
+// The place in the user's code where an operation was called: the frames of a call, and their source line.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,15 @@ namespace sluice::device {
 // Return addresses, the innermost first.
 using Frames = std::vector<void*>;
 
-// The caller's, 48 at most; some microseconds.
+// Returns the caller's frames, at most 48; takes some microseconds.
 Frames frames_here();
 
-// The same for the same frames, in this process.
+// Returns a hash that is the same for equal frames, in this process.
 uint64_t hash_of(const Frames& frames);
 
-// The source line of the first frame that is the user's own ("train.cc:31"); without debug information its
-// function
-// ("train(Model&) (program+0x1f2a)"); "" when no frame is. The first look into a file may take seconds where
-// its debug information is large, the next ones take microseconds. Threads: any.
+// Returns the source line of the user's first own frame ("train.cc:31"). Without debug information, returns
+// its function ("train(Model&) (program+0x1f2a)"); "" if no frame is the user's. The first lookup in a file
+// may take seconds if its debug information is large; later ones take microseconds. Any thread.
 std::string describe_place(const Frames& frames);
 
 }  // namespace sluice::device

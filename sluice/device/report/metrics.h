@@ -1,4 +1,4 @@
-// What the device counts and times, for counters(), metrics_report() and warnings.
+// The counts and times of the device, for counters(), metrics_report() and warnings.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace sluice::device {
 
-// "15 us", "2.5 ms", "12.50 s"
+// Returns "15 us", "2.5 ms" or "12.50 s".
 std::string seconds_text(double s);
 
 // A series of durations: total, and percentiles over the last kKept.
@@ -48,19 +48,19 @@ struct Metrics {
   std::map<std::string, int64_t> fallbacks;
   std::map<uint64_t, Place> reads;  // by a hash of the frames
   std::vector<std::string> recompiles;
-  double since = 0;  // what all this was counted from: the first use, or reset_metrics()
+  double since = 0;  // the start of all counts: the first use, or reset_metrics()
 
   static Metrics& get();
 };
 
-// The first operation after a cut: the host's time for the trace begins here.
+// Notes the first operation after a cut: the host's time for the trace begins here.
 void note_first_record();
 double first_record_time();
 
 // Counts a wait of the host at the current place.
 void note_host_read(std::string_view what, double seconds, int64_t bytes);
 
-// Counts a value that arrived without a wait that a report would name: one tensor for each local replica.
+// Counts a value that arrived without a wait that a report would name. One tensor for each local replica.
 void note_delivery(const std::vector<at::Tensor>& one_per_replica);
 
 }  // namespace sluice::device

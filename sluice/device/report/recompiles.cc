@@ -16,7 +16,7 @@ namespace {
 
 struct Sites {
   std::map<std::string, ProgramSite, std::less<>> boundaries;
-  std::map<uint64_t, ProgramSite> reads;  // by a hash of their frames
+  std::map<uint64_t, ProgramSite> reads;  // by a hash of the place's frames
   int64_t read_programs = 0;
 };
 Sites& sites() {
@@ -24,11 +24,11 @@ Sites& sites() {
   return *all;
 }
 
-// A length that values decided.
+// A length that depended on values.
 struct ValueShape {
   std::string operation;
   int64_t length = 0;
-  uint64_t trace = 0;  // the number of that in which it is used, or of one shortly before
+  uint64_t trace = 0;  // the number of the trace that uses it, or of a slightly earlier one
   Frames frames;
 };
 std::deque<ValueShape>& value_shapes() {
@@ -36,14 +36,14 @@ std::deque<ValueShape>& value_shapes() {
   return *latest;
 }
 
-// What the next program has that the one before had not.
+// The reason why the next program differs from the one before.
 struct Difference {
-  std::string operation;  // as the user wrote it; "" where none is the cause
+  std::string operation;  // as the user wrote it; "" if no operation is the cause
   std::string change;
   std::string remedy;
   const Instance* now = nullptr;
   uint32_t layer = 0;
-  Frames frames;  // where the cause is called, if it is not where `now` is
+  Frames frames;  // where the cause is called, if not at `now`
 };
 
 constexpr const char* kForMasks =
@@ -77,7 +77,7 @@ bool is_view(const Instance& instance) {
   return instance.row->name == "sluice::view" || instance.row->name == "sluice::view_write";
 }
 
-// The sizes of the part that a view row takes; its integers are those of storage.cc.
+// Returns the sizes of the part that a view row takes, from its integers as storage.cc writes them.
 std::vector<int64_t> sizes_of_view(const Instance& view) {
   const std::vector<int64_t>& ints = view.args[2].ints;
   const auto at = static_cast<size_t>(ints[0]) + 1;
@@ -100,7 +100,7 @@ bool is_same(const ops::Arg& a, const ops::Arg& b) {
          a.doubles == b.doubles && a.text == b.text && a.dtype == b.dtype;
 }
 
-// The latest operation that made a length which the new shape has and the old one has not.
+// Returns the latest operation that made a length of the new shape that the old shape does not have.
 const ValueShape* made_by_values(c10::ArrayRef<int64_t> now, c10::ArrayRef<int64_t> was) {
   const auto has = [](c10::ArrayRef<int64_t> dims, int64_t length) {
     return std::find(dims.begin(), dims.end(), length) != dims.end();
@@ -192,7 +192,7 @@ Difference difference(const Program& before, const Trace& trace, const Plan& pla
   return found;
 }
 
-// " at train.cc:12", " in layer fc1", or "". May take a second.
+// Returns " at train.cc:12", " in layer fc1", or "". May take a second.
 std::string place_of(const Difference& found) {
   const std::string place = !found.frames.empty()  ? describe_place(found.frames)
                             : found.now != nullptr ? call_place(found.now->id)
@@ -214,7 +214,7 @@ void warn_of_many_reads() {
              "metrics_report() names the places; copy one tensor that holds them all (torch::stack)");
 }
 
-// "'step'", "the read at train.cc:12"
+// Returns "'step'", or "the read at train.cc:12".
 std::string name_of(ProgramSite& site, std::string_view what) {
   if (what != kHostRead) return base::str("'", what, "'");
   if (site.place.empty()) site.place = describe_place(frames_here());
@@ -245,7 +245,7 @@ void report_new_program(ProgramSite& site, const Trace& trace, const Plan& plan,
   ++site.programs;
   const bool read = what == kHostRead;
   if (read) warn_of_many_reads();
-  // The first two are expected: the first step creates the optimizer's state.
+  // The first two programs are expected: the first step creates the optimizer's state.
   if (site.programs <= 2 || site.last == nullptr || runtime_options().eager) return;
   const Difference found = difference(*site.last, trace, plan);
   const int64_t times = ++site.causes[found.operation + found.remedy];

@@ -1,5 +1,5 @@
-// Why one program after another is compiled: which operation of the user's changed, where it is called, how,
-// what it costs and what helps.
+// Explains why new programs are compiled: which of the user's operations changed, where it is called, how it
+// changed, the cost and the remedy.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,25 @@ namespace sluice::device {
 // and below.
 struct ProgramSite {
   ProgramPtr last;
-  std::string place;  // of a read, once it was looked up
+  std::string place;  // of a read, once it has been looked up
   int64_t programs = 0;
   double seconds = 0;                     // of compiling them
-  std::map<std::string, int64_t> causes;  // how often each made a new program necessary
+  std::map<std::string, int64_t> causes;  // the number of new programs that each caused
 };
 
-// That of a cut at this boundary; for a host read that of the place that reads now.
+// Returns the site of a cut at this boundary; for a host read, the site of the place that reads now.
 ProgramSite& site_of(std::string_view what);
 void forget_sites();
 
-// This plan needs a new program. From the third of a site on a warning says so: for each cause once, and when
-// it has come twice as often.
+// Notes that this plan needs a new program. From a site's third program on, warns: at each cause's first
+// occurrence, and each time its count has doubled.
 void report_new_program(ProgramSite& site, const Trace& trace, const Plan& plan, std::string_view what);
 
-// An operation whose result has a shape that depends on values (masked_select) gave one of this length.
+// Notes that an operation whose result has a shape that depends on values (masked_select) made a result of
+// this length.
 void note_value_shape(std::string_view operation, int64_t length);
 
-// "masked_select" of "aten::masked_select.out": as it is written in a program.
+// Returns the name as it is written in a program: "masked_select" for "aten::masked_select.out".
 std::string written_name(std::string_view row);
 
 }  // namespace sluice::device

@@ -1,4 +1,4 @@
-// metrics_report(): what the device did, in numbers and in words.
+// metrics_report(): a text report of the device's work.
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
@@ -16,7 +16,7 @@
 namespace sluice::device {
 namespace {
 
-// "device 0: 1.2 GB in use, 3.4 GB at the peak, of 16.0 GB": what the plugin says of it.
+// Returns "device 0: 1.2 GB in use, 3.4 GB at the peak, of 16.0 GB", from the plugin's statistics.
 std::string memory_line(int device, const pjrt::MemoryStats& stats) {
   std::string line = base::str("  device ", device, ": ", base::memory_text(stats.in_use), " in use");
   if (stats.peak) line += base::str(", ", base::memory_text(*stats.peak), " at the peak");
@@ -24,7 +24,7 @@ std::string memory_line(int device, const pjrt::MemoryStats& stats) {
   return line + "\n";
 }
 
-// "4.5 a second"
+// Returns "4.5 a second".
 std::string rate_text(int64_t count, double seconds) {
   char text[64];
   snprintf(text, sizeof text, "%.1f a second", static_cast<double>(count) / seconds);
@@ -40,7 +40,8 @@ void add_series(std::string& out, const char* name, const Series& series) {
   out += "\n";
 }
 
-// The places in the user's code where the host waited, the longest wait first; one source line is one place.
+// Returns the places in the user's code where the host waited, the longest wait first; one source line is one
+// place.
 std::vector<std::pair<std::string, Place>> places(const Metrics& metrics) {
   std::map<std::string, Place> merged;
   for (const auto& [hash, read] : metrics.reads) {
@@ -57,7 +58,8 @@ std::vector<std::pair<std::string, Place>> places(const Metrics& metrics) {
   return sorted;
 }
 
-// `elapsed` seconds, which do not hold what the report itself takes: finding a place's line can be a second.
+// Adds the findings. `elapsed` (in seconds) excludes the report's own time: finding a place's line can take a
+// second.
 void add_findings(std::string& out, const Metrics& metrics,
                   const std::vector<std::pair<std::string, Place>>& reads, double elapsed) {
   std::vector<std::string> findings;

@@ -16,8 +16,8 @@ using base::memory_text;
 
 constexpr size_t kListed = 8;  // values in each list
 
-// Plugins have several words for it, and not always the code: XLA's CPU plugin says kInternal when it finds
-// no room for a program's temporary values.
+// Returns whether an error is a shortage of memory. Plugins word it differently, and do not always set the
+// code: XLA's CPU plugin says kInternal if it finds no room for a program's temporary values.
 bool is_shortage(const Error& error) {
   if (error.code() == Code::kResourceExhausted) return true;
   const std::string_view text = error.what();

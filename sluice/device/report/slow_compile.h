@@ -1,4 +1,4 @@
-// A program that compiles for long says so while it does.
+// Reports a slow compilation while it runs.
 #pragma once
 
 #include <condition_variable>
@@ -11,8 +11,8 @@
 
 namespace sluice::device {
 
-// Watches a compilation while it lives. After SLUICE_SLOW_COMPILE seconds (10; 0: never), and whenever that
-// has doubled, a line says which program it is, how large, and what launches it.
+// Watches a compilation while it lives. After SLUICE_SLOW_COMPILE seconds (10; 0: never), and each time that
+// time has doubled, prints a line with the program's name, its size, and what launches it.
 class SlowCompile {
  public:
   SlowCompile(std::string what, size_t operations);

@@ -1,5 +1,5 @@
-// A trace without a plugin, for tests of what is made of one: calls are recorded as the dispatcher's kernel
-// does it (record.cc), on values that have types and no data.
+// Traces without a plugin, for tests: calls are recorded as the dispatcher's kernel records them (record.cc),
+// on values that have types and no data.
 #pragma once
 
 #include <ATen/core/dispatch/Dispatcher.h>
@@ -20,7 +20,7 @@ namespace sluice::device::testing {
 
 using stablehlo::DType;
 
-// Of the row of this name; kept for good, because instances refer to it.
+// Returns the signature of the row of this name; kept forever, because instances refer to it.
 inline const Signature& signature_of(const std::string& name) {
   static auto* all = new std::map<std::string, std::unique_ptr<Signature>>();
   std::unique_ptr<Signature>& found = (*all)[name];
@@ -42,7 +42,7 @@ inline DataPtr typed_data(c10::IntArrayRef dims, DType dtype = DType::kF32,
   return data;
 }
 
-// A tensor with data.
+// Returns a tensor with data.
 inline at::Tensor input(c10::IntArrayRef dims, DType dtype = DType::kF32,
                         Sameness sameness = Sameness::kGlobal) {
   return make_tensor(typed_data(dims, dtype, sameness));
@@ -60,7 +60,7 @@ inline const Instance& instance_of(const std::string& name, const std::vector<c1
                        [&](Instance& made) { fill_instance(signature_of(name), arguments, made); });
 }
 
-// The results of the recorded call.
+// Records a call and returns its results.
 inline std::vector<at::Tensor> record_all(const std::string& name,
                                           const std::vector<c10::IValue>& arguments) {
   const Call call = read_call(name, arguments);
@@ -79,14 +79,14 @@ inline at::Tensor record(const std::string& name, const std::vector<c10::IValue>
   return record_all(name, arguments)[0];
 }
 
-// Matches a call that throws a sluice::Error of this code with this in its message.
+// Matches a call that throws a sluice::Error with this code and with this text in its message.
 inline auto Refuses(Code code, const std::string& part) {
   return ::testing::Throws<Error>(
       ::testing::AllOf(::testing::Property(&Error::code, code),
                        ::testing::Property(&Error::what, ::testing::HasSubstr(part))));
 }
 
-// Holds the trace's lock, and leaves an empty trace. The test's tensors must be gone by then.
+// Holds the trace's lock, and leaves an empty trace. The test's tensors must be destroyed by then.
 class Recording : public ::testing::Test {
  protected:
   Recording() : trace(Trace::get()), lock_(trace.mutex) { trace.clear(); }
