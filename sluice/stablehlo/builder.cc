@@ -32,7 +32,7 @@ std::string kinds_text(unsigned kinds) {
   return base::join(names, " or ");
 }
 
-// Other replicas wait for it.
+// Returns whether an operation is a collective, for which other replicas wait.
 bool is_collective(std::string_view op) {
   constexpr std::array kCollectives = {kAllReduce, kReduceScatter, std::string_view("stablehlo.all_gather"),
                                        std::string_view("stablehlo.all_to_all"),
@@ -156,7 +156,7 @@ Values Builder::Impl::add(std::string_view op, std::span<const Value> operands, 
   for (Body& body : bodies) made->bodies.push_back(std::move(body.block));
   made->removable = !is_collective(op) && all_removable(made->bodies);
   made->attributes = attributes;
-  // A reduction's body needs no names: its operation has one.
+  // A reduction's body needs no names, because its operation has one.
   made->named = scopes.size() == 1 || !scopes.back().isolated;
   made->location = static_cast<int>(locations.size()) - 1;
   Values values = made->results;
@@ -168,7 +168,7 @@ Builder::Impl::Body Builder::Impl::region(std::string_view op, bool isolated,
                                           std::span<const TypeEntry* const> arguments,
                                           const stablehlo::Region& body) {
   if (!body) reject(op, "a region's body is an empty function");
-  // The block ends with its scope, also when the body throws.
+  // The block ends with its scope, even if the body throws.
   struct Close {
     std::deque<Scope>& scopes;
     ~Close() { scopes.pop_back(); }
@@ -198,7 +198,7 @@ Values Builder::composite(std::string_view name, const Values& operands, const C
   const size_t begin = place();
   const auto first = static_cast<int32_t>(impl_->values.size());
   Values made = body();
-  // Nothing to mark where a result was there before: it has another meaning too.
+  // If a result existed before, nothing is marked: that value has another meaning too.
   if (made.empty() || std::any_of(made.begin(), made.end(), [&](Value v) { return v.id() < first; }))
     return made;
   const int location = static_cast<int>(impl_->locations.size()) - 1;

@@ -1,4 +1,4 @@
-// Operations across replicas. They carry no channel, so their groups are of replicas.
+// Operations across replicas. They carry no channel, so that their groups are groups of replicas.
 #include <algorithm>
 #include <set>
 
@@ -20,7 +20,7 @@ void check_group_list(std::string_view op, const ReplicaGroups& groups) {
   }
 }
 
-// The size that all groups share; throws when they have none.
+// Returns the size that all groups share; throws if their sizes differ.
 int64_t group_size(std::string_view op, const ReplicaGroups& groups) {
   check_group_list(op, groups);
   if (groups.empty())
@@ -33,7 +33,7 @@ int64_t group_size(std::string_view op, const ReplicaGroups& groups) {
   return static_cast<int64_t>(groups[0].size());
 }
 
-// Rows of one length: shorter groups are filled up with -1.
+// Returns the groups as rows of one length: shorter groups are filled up with -1.
 Attributes groups_attribute(const ReplicaGroups& groups) {
   size_t columns = 0;
   for (const std::vector<int64_t>& group : groups) columns = std::max(columns, group.size());

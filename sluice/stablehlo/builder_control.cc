@@ -5,7 +5,7 @@
 
 namespace sluice::stablehlo {
 namespace {
-// The attribute dictionaries of operations without attributes.
+// The attributes of operations that have no attributes.
 const Attributes kNone;
 }  // namespace
 

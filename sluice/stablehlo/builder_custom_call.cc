@@ -51,7 +51,7 @@ std::string dictionary_text(const CallAttributes& attributes) {
   return text.empty() ? "{}" : text.substr(1);
 }
 
-// Result i is operand i, for the first `count` of all results.
+// Returns the text that aliases result i to operand i, for the first `count` of all results.
 std::string aliases_text(size_t count, size_t results) {
   std::string text = "[";
   for (size_t i = 0; i < count; ++i) {
@@ -62,7 +62,7 @@ std::string aliases_text(size_t count, size_t results) {
   return text += ']';
 }
 
-// One layout for each value, an index vector: the fastest dimension first.
+// Returns one layout for each value as an index vector, with the fastest dimension first.
 std::string layouts_text(const std::vector<Type>& types, const std::vector<Dims>& layouts) {
   if (types.size() != layouts.size())
     reject(kOp, "expected a layout for each of ", types.size(), " values, found ", layouts.size());

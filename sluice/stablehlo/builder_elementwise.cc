@@ -52,14 +52,15 @@ Value Builder::Impl::binary(std::string_view op, Value a, Value b, unsigned allo
   return add(op, operands, {}, entry(a));
 }
 
-// Whether a NaN needs words of its own. Not in the bodies of collectives: plugins know those by their one
-// operation.
+// Returns whether a NaN must be handled by comparisons. In the bodies of collectives it must not: plugins
+// recognise those by their one operation.
 bool Builder::Impl::spell_out_nan(Value v) const {
   return explicit_nan && is_float(v.dtype()) && scopes.back().op != kAllReduce &&
          scopes.back().op != kReduceScatter;
 }
 
-// The first operand's NaN wins everywhere; the second one's does not on XLA's CPU backend.
+// The compiler's own operation keeps the first operand's NaN everywhere, but XLA's CPU backend drops the
+// second operand's. So a constant goes second.
 Value Builder::Impl::extreme(std::string_view op, Value a, Value b, Compare wins) {
   use(op, {a, b});
   check_dtype(op, a, kAnything & ~kComplex);

@@ -1,4 +1,4 @@
-// The inside of a builder: types, values, scopes and the list of operations. Internal to this room.
+// The implementation of a builder: types, values, scopes and the list of operations. Internal to this room.
 //
 // Every check comes before an operation is added, so a call that throws leaves the program as it was.
 #pragma once
@@ -20,7 +20,7 @@
 
 namespace sluice::stablehlo {
 
-// A type that occurs in the program, once, with its text; its address is its identity.
+// A type that occurs in the program, stored once with its text; its address is its identity.
 struct TypeEntry {
   Type type;
   std::string text;
@@ -36,28 +36,28 @@ template <typename... Pieces>
   throw_error(Code::kInvalidArgument, base::str(op, ": ", pieces...));
 }
 
-// "[1, 2, 3]"
+// Returns "[1, 2, 3]".
 std::string list_text(std::span<const int64_t> values);
 std::string padding_text(const Padding& padding);
-// The string as MLIR quotes it, quotation marks included.
+// Returns the string as MLIR quotes it, with its quotation marks.
 std::string quoted(std::string_view text);
 
-// Whether nothing in them does more than make its results.
+// Returns whether the operations in the blocks do nothing but make their results.
 bool all_removable(const std::vector<Block>& bodies);
 
-// The operations whose bodies must be one operation that plugins know.
+// The operations whose bodies must consist of one operation that plugins recognise.
 constexpr std::string_view kAllReduce = "stablehlo.all_reduce";
 constexpr std::string_view kReduceScatter = "stablehlo.reduce_scatter";
 
-// The element types that an operation takes.
+// A mask of the element types that an operation takes.
 enum DTypes : unsigned { kPredicates = 1, kSigned = 2, kUnsigned = 4, kFloats = 8, kComplex = 16 };
 constexpr unsigned kIntegers = kSigned | kUnsigned;
 constexpr unsigned kNumbers = kIntegers | kFloats | kComplex;
 constexpr unsigned kFractions = kFloats | kComplex;
 constexpr unsigned kAnything = kNumbers | kPredicates;
 
-// The windows of reduce_window, select_and_scatter and convolution along one dimension: the number of places
-// that the window takes.
+// The window of reduce_window, select_and_scatter or convolution along one dimension. window_places() returns
+// the number of places that it takes.
 struct WindowDim {
   int64_t size = 1, stride = 1, low = 0, high = 0, base_dilation = 1, window_dilation = 1;
 };
@@ -83,7 +83,7 @@ struct Builder::Impl {
       return std::hash<const void*>()(key.type) ^ (key.bits * 0x9E3779B97F4A7C15u);
     }
   };
-  // A block that is being built: main's, or a region's. An isolated one sees nothing from outside.
+  // A block that is being built: main's, or a region's. An isolated block sees no values from outside.
   struct Scope {
     int32_t id;
     bool isolated;
@@ -96,7 +96,7 @@ struct Builder::Impl {
     Block block;
     std::vector<const TypeEntry*> results;
   };
-  // What composite() marks: operations [begin, end) of main.
+  // An operation that composite() marked: operations [begin, end) of main.
   struct Composite {
     std::string name;
     Values operands, results;
@@ -106,14 +106,14 @@ struct Builder::Impl {
   };
 
   const TypeEntry* intern(const Type& type);
-  // intern, after checking that no dimension is negative.
+  // Calls intern after checking that no dimension is negative.
   const TypeEntry* intern_checked(std::string_view op, const Type& type);
 
   const ValueInfo& info(Value v) const { return values[static_cast<size_t>(v.id_)]; }
   const TypeEntry* entry(Value v) const { return info(v).type; }
   const Type& type(Value v) const { return info(v).type->type; }
 
-  // Throws unless the value exists, is this builder's and is visible in the current block.
+  // Throws unless the value exists, belongs to this builder and is visible in the current block.
   void use(std::string_view op, Value v) const;
   void use(std::string_view op, std::span<const Value> operands) const {
     for (Value v : operands) use(op, v);
@@ -121,7 +121,7 @@ struct Builder::Impl {
   void use(std::string_view op, std::initializer_list<Value> operands) const {
     for (Value v : operands) use(op, v);
   }
-  // Throws unless the element type is among those of the mask.
+  // Throws unless the mask contains the element type.
   void check_dtype(std::string_view op, Value v, unsigned allowed) const;
   void check_same(std::string_view op, Value a, Value b) const;
 
@@ -134,13 +134,13 @@ struct Builder::Impl {
   }
   Values add(std::string_view op, std::span<const Value> operands, std::span<Body> bodies,
              const Attributes& attributes, std::span<const TypeEntry* const> results);
-  // The operation that was added last.
+  // Returns the operation that was added last.
   Operation& last() { return *scopes.back().block.operations.back(); }
 
-  // Runs a region's body with arguments of these types in a block of its own.
+  // Runs a region's body, with arguments of these types, in its own block.
   Body region(std::string_view op, bool isolated, std::span<const TypeEntry* const> arguments,
               const stablehlo::Region& body);
-  // The same for the body of a reduction: two scalars of each type in, one of each out; checked.
+  // Runs the body of a reduction, and checks it: two scalars of each type in, one of each out.
   Body reducer(std::string_view op, std::span<const TypeEntry* const> scalars, const stablehlo::Region& body);
   void check_results(std::string_view op, std::string_view what, const Body& body,
                      std::span<const TypeEntry* const> expected) const;
@@ -178,7 +178,7 @@ struct Builder::Impl {
     int64_t id = 0;
     bool operator==(const Location&) const = default;
   };
-  std::vector<Location> locations = std::vector<Location>(1);  // the last one is that of new operations
+  std::vector<Location> locations = std::vector<Location>(1);  // the last one is for new operations
   Precision precision = Precision::kDefault;
   bool explicit_nan = true;
   bool finished = false;

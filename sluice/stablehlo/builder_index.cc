@@ -12,7 +12,7 @@ bool contains(const Dims& list, int64_t dim) {
   return std::find(list.begin(), list.end(), dim) != list.end();
 }
 
-// Throws unless the list is strictly increasing (or only without repetition) and within [0, rank).
+// Throws unless the list is strictly increasing (if not `sorted`: without repetition) and within [0, rank).
 void check_dims(std::string_view op, std::string_view what, const Dims& list, int64_t rank, bool sorted) {
   for (size_t i = 0; i < list.size(); ++i) {
     const bool repeated = std::find(list.begin(), list.begin() + static_cast<int64_t>(i), list[i]) !=
@@ -39,7 +39,7 @@ void check_indices(std::string_view op, Value indices, int64_t vector_dim, const
   }
 }
 
-// The indices' dimensions without the one that holds the numbers of an index.
+// Returns the indices' dimensions without the one that holds the numbers of an index.
 Dims batch_dims(Value indices, int64_t vector_dim) {
   Dims dims = indices.dims();
   if (vector_dim < indices.rank()) dims.erase(dims.begin() + vector_dim);
@@ -57,7 +57,7 @@ void check_starts(std::string_view op, Value x, std::span<const Value> starts) {
   }
 }
 
-// "#stablehlo.gather<offset_dims = [1], …>"; empty lists are left out.
+// Builds "#stablehlo.gather<offset_dims = [1], …>"; empty lists are left out.
 class Numbers {
  public:
   explicit Numbers(std::string_view name) : text_("#stablehlo." + std::string(name) + "<") {}

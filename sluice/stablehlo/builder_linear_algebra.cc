@@ -4,7 +4,7 @@
 namespace sluice::stablehlo {
 namespace {
 
-// A square matrix in the last two dimensions.
+// Throws unless the last two dimensions are a square matrix.
 void check_square(std::string_view op, Value x) {
   const int64_t rank = x.rank();
   if (rank < 2 || x.dim(rank - 1) != x.dim(rank - 2))

@@ -47,7 +47,7 @@ std::string dot_text(const DotDims& dims) {
   return text += '>';
 }
 
-// "[b, f, 0, 1]": which role each dimension plays.
+// Returns "[b, f, 0, 1]": the role of each dimension.
 std::string roles_text(std::string_view first, int64_t first_dim, std::string_view second, int64_t second_dim,
                        const Dims& spatial) {
   std::string text = "[";

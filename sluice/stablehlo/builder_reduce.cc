@@ -12,8 +12,7 @@ Dims or_ones(const Dims& list, int64_t rank) {
   return list.empty() ? Dims(static_cast<size_t>(rank), 1) : list;
 }
 
-// Throws unless there is one scalar init of the element type for each operand, and the operands have one
-// shape.
+// Throws unless each operand has one scalar init of its element type, and all operands have one shape.
 void check_inits(std::string_view op, std::span<const Value> operands, std::span<const Value> inits) {
   if (operands.empty() || operands.size() != inits.size()) {
     reject(op, "there must be operands and one initial value for each, found ", operands.size(), " and ",
@@ -55,7 +54,7 @@ int64_t window_places(std::string_view op, int64_t dim, int64_t extent, const Wi
   return padded < covered ? 0 : (padded - covered) / window.stride + 1;
 }
 
-// The shape that a window leaves of `dims`; fills in the window's empty lists.
+// Returns the shape that a window leaves of `dims`; fills in the window's empty lists.
 static Dims windowed(std::string_view op, const Dims& dims, Window& window) {
   const auto rank = static_cast<int64_t>(dims.size());
   window.strides = or_ones(window.strides, rank);
@@ -129,8 +128,9 @@ Value Builder::reduce_product(Value x, const Dims& dims) {
   return dims.empty() ? x : impl_->reduce_with(x, dims, splat(1, {x.dtype(), {}}), &Builder::multiply);
 }
 
-// The compiler's own maximum over all elements, which may drop a NaN, and beside it whether there is one: far
-// faster on a CPU than a body that compares, because the compiler knows the bodies "maximum" and "or".
+// Computes the compiler's own maximum over all elements, which may drop a NaN, and separately whether there
+// is a NaN. On a CPU this is far faster than a body that compares, because the compiler knows the bodies
+// "maximum" and "or".
 Value Builder::Impl::reduce_extreme(Value x, const Dims& dims, Value init, bool nan_wins,
                                     std::string_view op) {
   const bool spell_out = nan_wins && spell_out_nan(x);

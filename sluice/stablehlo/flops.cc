@@ -27,12 +27,13 @@ Flops Flops::times(double factor) const {
 
 namespace {
 
-// How many pairs of a result's place and a kernel's place meet an element of the input, along one dimension.
+// Returns the number of pairs of a result's place and a kernel's place that meet an element of the input,
+// along one dimension.
 double meetings(const WindowDim& window, int64_t input, int64_t places) {
   double count = 0;
   const int64_t last = (input - 1) * window.base_dilation;
   for (int64_t k = 0; k < window.size; ++k) {
-    // At place p the kernel's element k lies at p * stride + offset of the dilated input.
+    // At place p the kernel's element k is at p * stride + offset of the dilated input.
     const int64_t offset = k * window.window_dilation - window.low, stride = window.stride;
     const int64_t first = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
     const int64_t end = offset > last ? 0 : std::min(places, (last - offset) / stride + 1);
@@ -53,7 +54,7 @@ double multiplications_of_product(const Operation& op) {
 }
 
 double multiplications_of_convolution(const Operation& op) {
-  // As Builder::convolution notes it.
+  // Noted by Builder::convolution.
   const Dims channels = op.attributes.list("channels"), windows = op.attributes.list("windows");
   double count = 1;
   for (const int64_t extent : channels) count *= static_cast<double>(extent);
@@ -68,7 +69,7 @@ double multiplications_of_convolution(const Operation& op) {
 }
 
 Flops flops_of(DType dtype, double multiplications) {
-  // (a + bi)(c + di): four products.
+  // (a + bi)(c + di) takes four products.
   const double flops = 2 * multiplications * (is_complex(dtype) ? 4 : 1);
   Flops result;
   switch (real_dtype(dtype)) {
@@ -87,7 +88,7 @@ Flops flops_of(DType dtype, double multiplications) {
       result.f8 = flops;
       break;
     default:
-      break;  // integers
+      break;  // integers do not count
   }
   return result;
 }
@@ -114,7 +115,7 @@ class Counter {
   }
 
  private:
-  // The operations in their order, those that composites are made of in their place.
+  // Lists the operations in their order, with the bodies of composites in place of these.
   void spread(const Operations& from) {
     for (const auto& op : from) {
       if (op->name == kComposite)
@@ -137,7 +138,7 @@ class Counter {
     }
   }
 
-  // Of one whole number.
+  // Notes the values of constants that are one integer.
   void note_constants(const Operation& op) {
     for (const Block& body : op.bodies)
       for (const auto& inner : body.operations) note_constants(*inner);
@@ -152,7 +153,8 @@ class Counter {
       constants_[op.results[0].id()] = *value;
   }
 
-  // Gives equal numbers to the results of operations that make equal values. Whether there was none before.
+  // Gives equal numbers to the results of operations that make equal values. Returns whether this number is
+  // new.
   bool number(const Operation& op) {
     if (op.is("stablehlo.optimization_barrier")) {
       for (size_t i = 0; i < op.results.size(); ++i) numbers_[op.results[i].id()] = number_of(op.operands[i]);
@@ -163,7 +165,7 @@ class Counter {
     return known_.insert(own).second;
   }
 
-  // A parameter's or an argument's is its place among all values.
+  // Returns the value's number. A parameter's or an argument's number is its place among all values.
   uint64_t number_of(Value v) const {
     const auto found = numbers_.find(v.id());
     return found == numbers_.end() ? static_cast<uint64_t>(v.id()) : found->second;
@@ -209,7 +211,7 @@ class Counter {
     }
   }
 
-  // How often a loop runs that counts from 0 to a constant.
+  // Returns the number of rounds of a loop that counts from 0 to a constant.
   std::optional<int64_t> times_of(const Operation& loop) const {
     const Block &condition = loop.bodies[0], &body = loop.bodies[1];
     const Operation* const below = maker_in(condition, condition.results[0]);

@@ -1,4 +1,4 @@
-// How much a program computes: the FLOPs of its matrix products and convolutions.
+// The amount of computation of a program: the FLOPs of its matrix products and convolutions.
 #pragma once
 
 #include <map>
@@ -8,8 +8,8 @@
 
 namespace sluice::stablehlo {
 
-// Floating-point operations, a multiplication and an addition each, by the element type that is multiplied.
-// Those of complex numbers count among their parts'.
+// Floating-point operations, where a multiplication and an addition count separately, by the element type
+// that is multiplied. Operations on complex numbers count for the type of their parts.
 struct Flops {
   double f64 = 0, f32 = 0;
   double f16 = 0;  // f16 and bf16
@@ -25,21 +25,20 @@ struct Flops {
   bool operator==(const Flops&) const = default;
 };
 
-// Of a program, and of its parts: [Operation::location].
+// The FLOPs of a program and of its parts: [Operation::location].
 struct ProgramFlops {
   Flops all;
-  std::map<int, Flops> by_location;  // those that have any
+  std::map<int, Flops> by_location;  // only locations with FLOPs
 };
 
-// Of main's operations, as far as its results follow from them, on one replica. Asked before patterns rewrite
-// the program: then it does not matter which kernels make the products. Counted is what a model asks for:
-// - products (dot_general) and convolutions; of these what is multiplied with padding, or with the zeros that
-//   a dilation puts in, is not. Elementwise operations, sums, Fourier transforms and factorisations do not
-//   count.
-// - A product of the same values as one before it counts once, also when barriers stand between: made again
-//   to save memory, it is no progress.
-// - A loop that counts from 0 to a constant, in steps of 1, counts as often as it runs. Of branches the
-//   dearest counts.
+// Counts main's operations that its results depend on, on one replica. Call it before patterns rewrite the
+// program: then it does not matter which kernels compute the products. It counts what a model asks for:
+// - Products (dot_general) and convolutions, except multiplications with padding or with the zeros of a
+//   dilation. Elementwise operations, sums, Fourier transforms and factorisations do not count.
+// - A product of the same values as an earlier one counts once, even with barriers in between: computing it
+//   again to save memory is no progress.
+// - A loop that counts from 0 to a constant, in steps of 1, counts each time it runs.
+// - Of several branches, the most expensive one counts.
 ProgramFlops count_flops(const Operations& main, std::span<const Value> results);
 
 }  // namespace sluice::stablehlo

@@ -30,7 +30,7 @@ double of_convolution(const KernelCall& call) {
   return (kind == Kind::kBackward ? 4 : 2) * elements(y) * taps;
 }
 
-// Operand `first` and the one behind it are a and b.
+// Returns the FLOPs of a product whose a is operand `first`, and whose b is the next one.
 double of_product(const KernelCall& call, size_t first) {
   const Dims& a = call.operands.at(first);
   const Dims& b = call.operands.at(first + 1);
@@ -59,7 +59,7 @@ double of_attention(const KernelCall& call, const Dims& output, size_t q) {
 
 struct RecurrentTarget {
   std::string_view target;
-  size_t operands;  // without the sequences' lengths
+  size_t operands;  // the number without the sequences' lengths
 };
 constexpr RecurrentTarget kRecurrent[] = {{kLstmTarget, 4}, {kLstmGradientTarget, 7},
                                           {kGruTarget, 4},  {kGruGradientTarget, 6},

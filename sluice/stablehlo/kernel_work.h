@@ -1,4 +1,4 @@
-// What a profile tells of a call of a kernel (kernel_library.h).
+// The figures that a profile shows for a call of a kernel (kernel_library.h).
 #pragma once
 
 #include <functional>
@@ -10,22 +10,22 @@
 
 namespace sluice::stablehlo {
 
-// The attribute of every call that says as what it was recorded: a number that Builder::set_location was
-// given. Where it is not there, nothing is missing.
+// The attribute of a call that says which operation it was recorded as: a number that Builder::set_location
+// was given. A call may lack it.
 inline constexpr std::string_view kRecordedAttribute = "recorded";
 
-// A call as a program's text or its handler has it.
+// A call, as a program's text or its handler describes it.
 struct KernelCall {
   std::string_view target;
   std::vector<Dims> operands, results;
-  // The numbers of an attribute (one of an i64); empty where there is none.
+  // Returns the numbers of an attribute (one number for an i64); empty if the call does not have it.
   std::function<Dims(std::string_view name)> attribute;
 };
 
-// Multiplications and additions of the products and convolutions in the call, as their formulas have them
-// (two for each step of a sum): Winograd's algorithm needs fewer, and what attention computes again for its
-// gradient does not count. Nothing for calls that are element-wise or sum up, for recurrent layers over
-// sequences of different lengths, and for a target that is not known.
+// Returns the number of multiplications and additions of the products and convolutions in the call, by their
+// formulas (two for each step of a sum): Winograd's algorithm needs fewer, and values that attention computes
+// again for its gradient do not count. Returns nothing for calls that are element-wise or sums, for recurrent
+// layers over sequences of different lengths, and for an unknown target.
 std::optional<double> flops_of(const KernelCall& call);
 
 }  // namespace sluice::stablehlo

@@ -15,14 +15,14 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "constants are written from little-endian memory");
 
-// A float format of 8 or 16 bits: the sign, the exponent, the mantissa. Without infinities (f8E4M3FN) the
+// A float format of 8 or 16 bits: sign, exponent, mantissa. In a format without infinities (f8E4M3FN) the
 // largest pattern is the only NaN, and numbers go up to the pattern before it.
 struct Narrow {
   int exponent_bits, mantissa_bits;
   bool infinities = true;
   int bias() const { return (1 << (exponent_bits - 1)) - 1; }
   uint64_t sign_bit() const { return uint64_t{1} << (exponent_bits + mantissa_bits); }
-  // The least magnitude that is no number.
+  // Returns the least magnitude that is infinite or NaN.
   uint64_t beyond() const {
     return infinities ? ((uint64_t{1} << exponent_bits) - 1) << mantissa_bits : sign_bit() - 1;
   }
@@ -31,7 +31,7 @@ struct Narrow {
   }
 };
 
-// Null for f32 and f64, which the processor has.
+// Returns null for f32 and f64, which the processor has.
 const Narrow* narrow_format(DType dtype) {
   static constexpr Narrow kF16{5, 10}, kBF16{8, 7}, kF8E5M2{5, 2}, kF8E4M3FN{4, 3, false};
   switch (dtype) {
@@ -48,7 +48,7 @@ const Narrow* narrow_format(DType dtype) {
   }
 }
 
-// long double, so that neither a double nor an int64 is rounded before it arrives.
+// Takes a long double, so that neither a double nor an int64 is rounded on its way.
 uint64_t encode_narrow(long double value, const Narrow& format) {
   if (std::isnan(value)) return format.quiet_nan();
   const uint64_t sign = std::signbit(value) ? format.sign_bit() : 0;
@@ -57,8 +57,8 @@ uint64_t encode_narrow(long double value, const Narrow& format) {
   int exponent = 0;
   std::frexp(value, &exponent);
   exponent = std::max(exponent - 1, 1 - format.bias());
-  // In units of the last place; subnormals have the least exponent and no hidden bit, and a carry out of the
-  // mantissa lands in the exponent, where it belongs.
+  // In units of the last place. Subnormals have the least exponent and no hidden bit, and a carry out of the
+  // mantissa correctly lands in the exponent.
   const long double units = std::nearbyint(std::ldexp(std::abs(value), format.mantissa_bits - exponent));
   const uint64_t bits = (static_cast<uint64_t>(exponent + format.bias() - 1) << format.mantissa_bits) +
                         static_cast<uint64_t>(units);
@@ -111,7 +111,7 @@ void append_float(std::string& text, DType dtype, uint64_t bits) {
   const auto end = dtype == DType::kF64
                        ? std::to_chars(digits, digits + sizeof digits, value).ptr
                        : std::to_chars(digits, digits + sizeof digits, static_cast<float>(value)).ptr;
-  // MLIR reads the digits as a double first; where that and a second rounding miss the value, its bits are
+  // MLIR reads the digits as a double first. If that and a second rounding miss the value, its bits are
   // written.
   double read = 0;
   std::from_chars(digits, end, read);
@@ -129,7 +129,8 @@ void append_integer(std::string& text, Integer value) {
   text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
-// Nested lists of the elements from `index` on, over the dimensions from `depth` on; returns the next index.
+// Appends nested lists of the elements from `index` on, over the dimensions from `depth` on; returns the next
+// index.
 int64_t append_list(std::string& text, const Type& type, const void* data, size_t depth, int64_t index) {
   if (depth == type.dims.size()) {
     append(text, type.dtype, load(data, index, type.dtype));
@@ -153,7 +154,7 @@ uint64_t encode(double value, DType dtype) {
   const double width = static_cast<double>(8 * dtype_size(dtype));
   const double least = is_unsigned(dtype) ? 0 : -std::exp2(width - 1);
   const double beyond = std::exp2(is_unsigned(dtype) ? width : width - 1);
-  if (!(whole >= least && whole < beyond)) {  // a NaN fails both
+  if (!(whole >= least && whole < beyond)) {  // a NaN fails both comparisons
     throw_error(Code::kInvalidArgument, base::str("stablehlo.constant: ", value,
                                                   " does not fit the element type ", dtype_name(dtype)));
   }

@@ -8,18 +8,18 @@
 
 namespace sluice::stablehlo::literal {
 
-// The bits of `value` as an element of `dtype`, in the low bytes. Floats round to the nearest, ties to even
-// (narrow ones in one step, not through f32; f8E4M3FN has NaN where others have infinity); integers drop the
-// fraction; a predicate is value != 0. Throws sluice::Error(kInvalidArgument) when an integer type cannot
+// Returns the bits of `value` as an element of `dtype`, in the low bytes. Floats round to nearest, ties to
+// even (narrow ones in one step, not through f32; f8E4M3FN has NaN where others have infinity); integers drop
+// the fraction; a predicate is value != 0. Throws sluice::Error(kInvalidArgument) if an integer type cannot
 // hold the number (NaN, infinity, out of range).
 uint64_t encode(double value, DType dtype);
-// Integers of another width wrap around, as C++ converts them.
+// Returns the bits of an integer, which wraps around in another width, as in C++'s conversion.
 uint64_t encode(int64_t value, DType dtype);
 
-// The element in row-major host memory.
+// Returns the element at `index` in row-major host memory.
 uint64_t load(const void* data, int64_t index, DType dtype);
 
-// The element type's least and greatest value: infinities for floats (f8E4M3FN has none: its NaN).
+// Return the least and the greatest value of an element type: infinities for floats (f8E4M3FN has only NaN).
 uint64_t lowest(DType dtype);
 uint64_t highest(DType dtype);
 
@@ -29,9 +29,9 @@ bool is_nan(DType dtype, uint64_t bits);
 // infinities).
 void append(std::string& text, DType dtype, uint64_t bits);
 
-// Appends "dense<…>" with all elements of the type: one number when they are all the same, else their bytes
-// in hexadecimal (predicates as nested lists of words: the bytes of packed predicates changed between MLIR
-// versions).
+// Appends "dense<…>" with all elements of the type: one number if they are all the same, else their bytes in
+// hexadecimal. Predicates are nested lists of words, because the bytes of packed predicates changed between
+// MLIR versions.
 void append_dense(std::string& text, const Type& type, const void* data);
 
 }  // namespace sluice::stablehlo::literal

@@ -13,9 +13,10 @@
 namespace sluice::stablehlo {
 namespace {
 
-constexpr std::string_view kIndent = "    ";  // of main's operations; those in regions stand deeper
+constexpr std::string_view kIndent = "    ";  // of main's operations; operations in regions are indented
+                                              // further
 
-// "tensor<4x5xf32>" in bytes; 0 for anything else.
+// Returns the bytes of "tensor<4x5xf32>"; 0 for any other text.
 int64_t bytes_of(std::string_view type) {
   if (!base::starts_with(type, "tensor<") || !base::ends_with(type, ">")) return 0;
   type = type.substr(7, type.size() - 8);
@@ -34,7 +35,7 @@ int64_t bytes_of(std::string_view type) {
   return elements * parts * ((bits + 7) / 8);
 }
 
-// All types of "tensor<…>, tensor<…>", with or without parentheses.
+// Returns all types of "tensor<…>, tensor<…>", with or without parentheses.
 std::vector<std::string_view> types_in(std::string_view text) {
   std::vector<std::string_view> types;
   for (size_t at = text.find("tensor<"); at != std::string_view::npos; at = text.find("tensor<", at)) {
@@ -57,7 +58,7 @@ void each_name(std::string_view text, const Found& found) {
   }
 }
 
-// What stands in the quotes of loc("…") at the end of the line; the line is left without it.
+// Returns the text in the quotes of loc("…") at the end of the line, and removes the location from the line.
 std::string_view take_location(std::string_view& line) {
   constexpr std::string_view kBegin = " loc(\"";
   const size_t at = line.rfind(kBegin);
@@ -93,7 +94,7 @@ class Reader {
  private:
   struct Tracked {
     LiveValue value;
-    size_t first = 0, last = 0;  // operations
+    size_t first = 0, last = 0;  // numbers of operations
     int alias = -1;              // an argument: the result that takes its memory
   };
 
@@ -113,7 +114,7 @@ class Reader {
     }
   }
 
-  // "@main(%arg0: tensor<2xf32> {tf.aliasing_output = 1 : i32}, …) -> (…) {"
+  // Reads "@main(%arg0: tensor<2xf32> {tf.aliasing_output = 1 : i32}, …) -> (…) {".
   void signature(std::string_view text) {
     text = text.substr(0, text.find(") -> "));
     size_t at = text.find('%');
@@ -134,7 +135,7 @@ class Reader {
     arguments_ = values_.size();
   }
 
-  // "%3, %4 = "stablehlo.sort"(%1, %2) ({" or a whole operation.
+  // Reads "%3, %4 = "stablehlo.sort"(%1, %2) ({", or a whole operation.
   void begin_operation(std::string_view text) {
     ++operations_;
     const size_t equals = text.find(" = \"");
@@ -157,7 +158,7 @@ class Reader {
     const size_t arrow = text.rfind(" -> ");
     if (arrow == std::string_view::npos) return;
     const auto types = types_in(text.substr(arrow));
-    std::vector<std::string_view> same;  // memory under another name
+    std::vector<std::string_view> same;  // the same memory under another name
     if (operation_ == "stablehlo.reshape" || operation_ == "stablehlo.optimization_barrier")
       each_name(operands_, [&](std::string_view name) { same.push_back(name); });
     for (size_t i = 0; i < results_.size() && i < types.size(); ++i) {
@@ -188,7 +189,8 @@ class Reader {
     if (found->second < arguments_ && tracked.value.location.empty()) tracked.value.location = location;
   }
 
-  // Results live to the end; one that takes an argument's memory has none of its own.
+  // Reads main's results, which live to the end; a result that takes an argument's memory has no memory of
+  // its own.
   void finish(std::string_view text) {
     returned_ = true;
     ++operations_;

@@ -11,7 +11,7 @@ namespace {
 constexpr Pass kNamed[] = {Pass::kBackward, Pass::kUpdate};
 
 std::string_view first_part(std::string_view path) { return path.substr(0, path.find('/')); }
-// What is left behind it.
+// Returns the path after its first part.
 std::string_view behind(std::string_view path) {
   const size_t slash = path.find('/');
   return slash == std::string_view::npos ? std::string_view() : path.substr(slash + 1);
@@ -22,7 +22,7 @@ bool is_pass(std::string_view part) {
                      [&](Pass pass) { return part == pass_name(pass); });
 }
 
-// Whether the first part is a parameter's name. Of a text of one part that is said by its points.
+// Returns whether the first part is a parameter's name. If it is the only part, its dots decide.
 bool begins_with_parameter(std::string_view text) {
   const std::string_view part = first_part(text);
   if (is_pass(part) || part.find("::") != std::string_view::npos) return false;
@@ -70,7 +70,7 @@ std::string layer_text(std::string_view location) {
   if (!text.empty() && !parts.operation.empty()) text += ", ";
   text += parts.operation;
   const std::string_view pass = pass_name(parts.pass);
-  // Many a backward pass's operation says so itself.
+  // Many operations of a backward pass name the pass themselves.
   if (parts.pass != Pass::kForward && parts.operation.find(pass) == std::string::npos)
     text += base::str(" (", pass, ")");
   return text;

@@ -8,25 +8,25 @@
 
 namespace sluice::stablehlo {
 
-// In which part of a step something was recorded. An update is what comes without gradients behind a
+// The part of a step in which an operation was recorded. An update is recorded without gradients after a
 // backward pass.
 enum class Pass : uint8_t { kForward, kBackward, kUpdate };
 std::string_view pass_name(Pass pass);  // "forward", "backward", "update"
 
-// A location in its parts.
+// The parts of a location.
 struct Location {
   std::string layer;  // "layer1.0.conv1", or a parameter of no module; "": not known
   Pass pass = Pass::kForward;
   std::string operation;  // "aten::mm"; "": several
 };
 
-// `parameter` may be empty. The forward pass is not written.
+// Returns the text of a location. `parameter` may be empty. The forward pass is not written.
 std::string location_text(std::string_view parameter, Pass pass, std::string_view operation);
-// The parts of such a text, or of a whole number of its first ones. What is no such text is an operation.
+// Splits such a text, or its first whole parts. Any other text is an operation.
 Location parse_location(std::string_view text);
 
-// "layer1.0.conv1, aten::relu", for people: an operation carries the name of the parameter or buffer that was
-// read last.
+// Returns "layer1.0.conv1, aten::relu", for people. An operation carries the name of the parameter or buffer
+// that was read last.
 std::string layer_text(std::string_view location);
 
 }  // namespace sluice::stablehlo

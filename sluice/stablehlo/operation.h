@@ -1,4 +1,4 @@
-// A program as a list of operations, before it is text.
+// A program as a list of operations, before it becomes text.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace sluice::stablehlo {
 
 using Padding = std::vector<std::pair<int64_t, int64_t>>;
 
-// The attribute dictionary of an operation, as text. Lists of numbers can also be asked for.
+// The attribute dictionary of an operation, as text. Its lists of numbers can also be read.
 class Attributes {
  public:
   Attributes& raw(std::string_view name, std::string_view text);
@@ -27,11 +27,11 @@ class Attributes {
   // dense<[[…], …]> : tensor<NxMxi64>; rows of one length.
   Attributes& table(std::string_view name, const std::vector<std::vector<int64_t>>& rows, size_t columns);
   Attributes& pairs(std::string_view name, const Padding& pairs);
-  // A list that list() finds and the text does not have.
+  // Notes a list that list() returns but that is not in the text.
   Attributes& note(std::string_view name, const Dims& values);
-  // "" or " {name = text, …}"
+  // Returns "" or " {name = text, …}".
   std::string text() const { return text_.empty() ? text_ : " {" + text_ + "}"; }
-  // What was given to ints() or note() by this name; empty if there is none.
+  // Returns the list that ints() or note() got under this name; empty if they did not.
   Dims list(std::string_view name) const;
   bool operator==(const Attributes&) const = default;
 
@@ -49,28 +49,28 @@ struct Block {
   Values arguments;
   Operations operations;
   Values results;
-  // Of the return of a region, as an operation's.
+  // The location of a region's return, as for an operation.
   bool named = false;
   int location = 0;
 };
 
-// What Builder::composite() marks, while patterns look at a program: one operation whose only body holds what
-// it was made of. In the text the body stands in its place.
+// An operation that Builder::composite() marked, while patterns look at a program: its only body holds the
+// operations that it consists of. In the text, the body takes its place.
 inline constexpr std::string_view kComposite = "composite";
 
 struct Operation {
   std::string name;    // "stablehlo.add", or kComposite
   std::string target;  // of a custom call; a composite's name
-  Values operands;     // a composite's may be empty where it has none
+  Values operands;     // a composite's may be empty values
   Values results;
   std::vector<Block> bodies;
   Attributes attributes;
-  CallAttributes call;    // what a custom call's handler is given; a composite's attributes
-  bool removable = true;  // it does nothing but make its results
+  CallAttributes call;    // the attributes of a custom call or of a composite
+  bool removable = true;  // it has no effect besides its results
   bool named = true;      // its location is written
   int location = 0;       // its number in the builder
 
-  // The whole number of this name among `call`'s attributes.
+  // Returns the integer of this name among `call`'s attributes.
   int64_t number(std::string_view attribute, int64_t otherwise = 0) const;
   double real(std::string_view attribute) const;
   const Dims& ints(std::string_view attribute) const;
@@ -79,7 +79,8 @@ struct Operation {
   bool is_call(std::string_view wanted) const;
 };
 
-// Calls visit for each operand that is there, also of the operations inside, and for what regions return.
+// Calls visit for each operand that is not empty, including the operands of inner operations and the results
+// of regions.
 void for_operands(const Operation& op, const std::function<void(Value)>& visit);
 
 }  // namespace sluice::stablehlo

@@ -97,7 +97,7 @@ void Builder::Impl::append_operation(std::string& text, const Operation& op, siz
   text += '\n';
 }
 
-// A region's block inside an operation of this depth.
+// Appends a region's block inside an operation of this depth.
 void Builder::Impl::append_block(std::string& text, const Block& block, size_t depth) const {
   if (!block.arguments.empty()) {
     text.append(2 * depth, ' ');

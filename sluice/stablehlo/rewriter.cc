@@ -9,7 +9,7 @@
 namespace sluice::stablehlo {
 namespace {
 
-// Puts the bodies of composites in their place.
+// Replaces composites by their bodies.
 void spread(Operations& from, Operations& to) {
   for (auto& op : from) {
     if (op->name == kComposite)
@@ -21,13 +21,13 @@ void spread(Operations& from, Operations& to) {
 
 }  // namespace
 
-// Makes one operation of each composite, with what it is made of inside.
+// Makes one operation of each composite, with its parts as its body.
 struct Rewriter::Nest {
   using Composites = std::span<const Builder::Impl::Composite* const>;
   Operations& flat;
 
-  // Operations [begin, end) of the flat list. `inside`: the composites in them, an outer one before the
-  // inner.
+  // Returns operations [begin, end) of the flat list. `inside`: the composites among them, an outer one
+  // before the inner ones.
   Operations build(size_t begin, size_t end, Composites inside) {
     Operations made;
     while (!inside.empty()) {
@@ -54,7 +54,8 @@ struct Rewriter::Nest {
     return made;
   }
 
-  // Constants are shared: what else reads one is not to miss it when the composite is gone.
+  // Moves constants out of a composite: they are shared, and other readers must not lose them with the
+  // composite.
   static void hoist_constants(Operation& composite, Operations& to) {
     Operations rest;
     for (auto& op : composite.bodies[0].operations)
@@ -69,7 +70,7 @@ Rewriter::Rewriter(Builder& builder, Values results, std::vector<Donation> donat
     if (donations[i].kind == Donation::Kind::kAliasOutput) aliases_[i] = donations[i].output;
   std::vector<const Builder::Impl::Composite*> composites;
   for (const auto& composite : b.impl_->composites) composites.push_back(&composite);
-  // An inner one is noted before the outer one.
+  // The builder notes an inner composite before the outer one.
   std::reverse(composites.begin(), composites.end());
   std::stable_sort(composites.begin(), composites.end(), [](const auto* x, const auto* y) {
     return x->begin != y->begin ? x->begin < y->begin : x->end > y->end;
@@ -101,7 +102,8 @@ void Rewriter::remap(Operation& op) const {
 void Rewriter::each(const Pattern& pattern) {
   Operations old = std::move(list());
   list().clear();
-  b.impl_->scopes.front().splats.clear();  // they may stand behind what is added now
+  b.impl_->scopes.front().splats.clear();  // these constants may be placed after the operations that are
+                                           // added now
   auto& locations = b.impl_->locations;
   for (auto& op : old) {
     if (!replaced_.empty()) remap(*op);
@@ -148,7 +150,8 @@ void Rewriter::each_in_loops(const Pattern& pattern) {
 
 void Rewriter::rewrite_body(Block& body, const Pattern& pattern) {
   Operations old = std::move(body.operations);
-  // The body is built once more, with what is left of it, under its own number: so it sees the same values.
+  // The body is built again with its remaining operations, under its own scope number, so that it sees the
+  // same values.
   b.impl_->scopes.push_back({b.impl_->info(body.arguments.front()).scope, false, "stablehlo.while", {}, {}});
   Operations& now = b.impl_->scopes.back().block.operations;
   for (auto& op : old) {
@@ -257,7 +260,7 @@ void Rewriter::settle() {
         std::any_of(op->results.begin(), op->results.end(), [&](Value v) { return readers(v) > 0; });
     if (!read && op->removable) continue;
     for (Value v : op->results) makers_[static_cast<size_t>(v.id())] = op.get();
-    // What a composite says of its operands counts, not how often its body reads them.
+    // A composite counts as one reader of each of its operands, no matter how often its body reads them.
     if (op->name == kComposite) {
       std::unordered_set<int32_t> known;
       for (Value v : op->operands) {

@@ -1,4 +1,4 @@
-// What the tests of this room share.
+// Helpers that the tests of this room share.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ inline Type u32(const Dims& dims = {}) { return {DType::kU32, dims}; }
 inline Type u64(const Dims& dims = {}) { return {DType::kU64, dims}; }
 inline Type pred(const Dims& dims = {}) { return {DType::kPred, dims}; }
 
-// The message of the error that the call throws, "" when it throws none.
+// Returns the message of the error that the call throws; "" if it throws nothing.
 template <typename Call>
 std::string rejection(Call call) {
   try {

@@ -29,9 +29,9 @@ enum class DType : uint8_t {
 };
 constexpr int kDTypeCount = static_cast<int>(DType::kC128) + 1;
 
-// "i1", "i8" … "ui8" … "f8E5M2", "bf16", "f32", "complex<f32>": as StableHLO's text writes them.
+// Returns "i1", "i8" … "ui8" … "f8E5M2", "bf16", "f32", "complex<f32>": as StableHLO's text writes them.
 const char* dtype_name(DType dtype);
-// Bytes of one element in host memory (a predicate takes one byte).
+// Returns the bytes of one element in host memory (a predicate takes one byte).
 size_t dtype_size(DType dtype);
 
 constexpr bool is_float(DType d) { return d >= DType::kF8E4M3FN && d <= DType::kF64; }
@@ -40,11 +40,11 @@ constexpr bool is_complex(DType d) { return d >= DType::kC64; }
 constexpr bool is_unsigned(DType d) { return d >= DType::kU8 && d <= DType::kU64; }
 constexpr bool is_integer(DType d) { return d > DType::kPred && d <= DType::kU64; }
 
-// The element type of a complex number's parts; any other type itself.
+// Returns the element type of a complex number's parts; any other type itself.
 constexpr DType real_dtype(DType d) {
   return d == DType::kC64 ? DType::kF32 : d == DType::kC128 ? DType::kF64 : d;
 }
-// The complex type with parts of this type: c128 for f64, else c64.
+// Returns the complex type with parts of this type: c128 for f64, else c64.
 constexpr DType complex_dtype(DType d) { return real_dtype(d) == DType::kF64 ? DType::kC128 : DType::kC64; }
 
 using Dims = std::vector<int64_t>;
@@ -58,7 +58,7 @@ struct Type {
   int64_t numel() const;
   size_t bytes() const { return static_cast<size_t>(numel()) * dtype_size(dtype); }
   bool operator==(const Type&) const = default;
-  // "tensor<4x5xf32>"
+  // Returns "tensor<4x5xf32>".
   std::string str() const;
 };
 

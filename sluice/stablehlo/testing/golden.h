@@ -1,4 +1,4 @@
-// For tests: a program's text against a file.
+// For tests: compares a program's text with a file.
 #pragma once
 
 #include <gtest/gtest.h>
