@@ -1,4 +1,4 @@
-// Activation functions and their gradients. Halves are computed in f32.
+// Activation functions and their gradients. bf16 and f16 are computed in f32.
 #include <cmath>
 #include <numbers>
 
@@ -11,7 +11,7 @@ namespace {
 
 namespace composites = stablehlo::composites;
 
-// The arguments of an activation in the type it computes in, and the type of its result.
+// The arguments of an activation, in the type in which it is computed, and the type of its result.
 struct Operands {
   Builder& b;
   DType dtype;
@@ -19,7 +19,7 @@ struct Operands {
   Value zero, one;
 
   Value number(double x) const { return number_like(b, x, v[0]); }
-  // A number argument of the operation, as a tensor.
+  // Returns a number argument of the operation as a tensor.
   Value argument(Emit& e, std::string_view name) const { return e.scalar(name, v[0].dtype(), v[0].dims()); }
   Values result(Value x) const { return {to(b, x, dtype)}; }
   Value times(Value x, double factor) const { return b.multiply(x, number(factor)); }
@@ -123,7 +123,7 @@ Values hardswish_backward(Emit& e) {
   return o.result(o.b.select(compare_with(o, o.v[1], Compare::kLe, o.number(-3)), o.zero, middle));
 }
 
-// True between -lambd and lambd.
+// Returns true for elements between -lambd and lambd.
 Value inside_of_lambd(Emit& e, const Operands& o, Value x) {
   Value lambd = o.argument(e, "lambd");
   return o.b.and_(compare_with(o, x, Compare::kGe, o.b.negate(lambd)),
@@ -134,7 +134,7 @@ Values softshrink(Emit& e) {
   const Operands o = prepare(e, {"self"});
   Value lambd = o.argument(e, "lambd");
   Value shrunk = o.b.select(is_less(o.b, o.v[0], 0), o.b.add(o.v[0], lambd), o.b.subtract(o.v[0], lambd));
-  // 0 with the sign of the operand.
+  // A 0 keeps the sign of the operand.
   return o.result(o.b.select(inside_of_lambd(e, o, o.v[0]), o.b.multiply(o.v[0], o.zero), shrunk));
 }
 
@@ -153,7 +153,7 @@ Values hardshrink_backward(Emit& e) {
   return o.result(o.b.select(inside_of_lambd(e, o, o.v[1]), o.zero, o.v[0]));
 }
 
-// Training: each element that is not above 0 times a random slope, which is kept in `noise`.
+// Training: multiplies each element that is not above 0 by a random slope, which is kept in `noise`.
 Values rrelu(Emit& e) {
   const Operands o = prepare(e, {"self"});
   const double lower = e.number("lower"), upper = e.number("upper");
@@ -225,7 +225,7 @@ Values silu_backward(Emit& e) {
   return o.result(o.b.multiply(o.v[0], slope));
 }
 
-// log(1 + exp(x)) without overflow.
+// Returns log(1 + exp(x)) without overflow.
 Value log1p_exp(const Operands& o, Value x) {
   return o.b.add(o.b.maximum(x, o.zero), o.b.log1p(o.b.exp(o.b.negate(o.b.abs(x)))));
 }
@@ -256,7 +256,7 @@ Values softplus_backward(Emit& e) {
   return o.result(o.b.select(linear, o.v[0], o.b.multiply(o.v[0], o.b.logistic(scaled))));
 }
 
-// The second result is what PyTorch's CPU keeps for the gradient; ours does not need it.
+// The second result is the buffer that PyTorch's CPU keeps for the gradient; this gradient does not need it.
 Values log_sigmoid_forward(Emit& e) {
   const Operands o = prepare(e, {"self"});
   Value kept = o.b.exp(o.b.negate(o.b.abs(o.v[0])));
@@ -274,7 +274,7 @@ Values log_sigmoid_backward(Emit& e) {
 constexpr double kGeluCubic = 0.044715;
 const double kGeluTanhScale = std::sqrt(2 / std::numbers::pi);
 
-// tanh's argument in the approximation.
+// Returns tanh's argument in the approximation.
 Value gelu_inner(const Operands& o, Value x) {
   Value cube = o.b.multiply(o.b.multiply(x, x), x);
   return o.times(o.b.add(x, o.times(cube, kGeluCubic)), kGeluTanhScale);
@@ -318,7 +318,7 @@ Values gelu_backward(Emit& e) {
 
 // ---- gated linear unit ----
 
-// The two halves of `self` along its dimension `dim`.
+// Returns the two halves of `self` along its dimension `dim`.
 std::pair<Value, Value> halves(Emit& e, Value x, int64_t dim) {
   e.check(x.rank() > 0, "expected at least one dimension, found a 0-d tensor");
   const int64_t size = x.dim(dim);

@@ -1,6 +1,6 @@
-// Attention as one operation: softmax(scale q k^T + mask) v, and its gradient, which makes the probabilities
-// again from the logarithms of their sums. bf16 and f16 are multiplied as they are; scores, sums and what is
-// added up are f32. With dropout both passes draw the same seeds from one state, and decide by them.
+// Attention as one operation: softmax(scale q k^T + mask) v, and its gradient, which computes the
+// probabilities again from the logarithms of their sums. bf16 and f16 are multiplied directly; scores and all
+// sums are f32. With dropout, both passes draw the same seeds from one state, and so decide alike.
 #include <cmath>
 #include <limits>
 
@@ -13,26 +13,27 @@
 namespace sluice::ops {
 namespace {
 
-// Products for each head: of the last dimensions (a b^T), of a's last with b's positions, of both positions.
+// Products for each head: a b^T over the last dimensions; a's last dimension with b's positions; both
+// positions.
 const stablehlo::DotDims kSizes = {{0, 1}, {0, 1}, {3}, {3}};
 const stablehlo::DotDims kKeys = {{0, 1}, {0, 1}, {3}, {2}};
 const stablehlo::DotDims kQueries = {{0, 1}, {0, 1}, {2}, {2}};
 
 struct Operands {
   Value q;          // [batch, heads, queries, size]
-  Value k, v;       // [batch, heads of keys, keys, size]: each serves as many heads that follow each other
-  Value mask = {};  // if any: bool or float, [batch or 1, heads or 1, queries or 1, keys or 1]
+  Value k, v;       // [batch, heads of keys, keys, size]; a group of consecutive heads of q shares each
+  Value mask = {};  // optional: bool or float, [batch or 1, heads or 1, queries or 1, keys or 1]
   bool causal = false;
   double scale = 1;
   Value seeds = {};  // with dropout: u32 [2, batch, heads, queries]
-  Value p = {};      // its probability, in the compute type
+  Value p = {};      // the probability of dropout, in the compute type
 
   stablehlo::CallAttributes attributes() const {
     stablehlo::CallAttributes all = {{"causal", int64_t{causal}}, {"scale", scale}};
     if (seeds) all.emplace_back("dropout", int64_t{1});
     return all;
   }
-  // Those of the composites, `more` behind q, k and v.
+  // Returns the operands of the composites, with `more` after q, k and v.
   Values values(const Values& before = {}, const Values& more = {}) const {
     Values all = before;
     all.insert(all.end(), {q, k, v});
@@ -42,7 +43,8 @@ struct Operands {
     return all;
   }
   Dims dims_of_scores() const { return {q.dim(0), q.dim(1), q.dim(2), k.dim(2)}; }
-  // [batch, heads, queries, …] ↔ [batch, heads of keys, heads that share them × queries, …]
+  // Maps [batch, heads, queries, …] to [batch, heads of keys, heads that share them × queries, …]; by_head()
+  // maps back.
   Value grouped(Builder& b, Value x) const {
     return b.reshape(x, {q.dim(0), k.dim(1), q.dim(1) / k.dim(1) * q.dim(2), x.dim(3)});
   }
@@ -84,10 +86,10 @@ Operands read(Emit& e) {
   return in;
 }
 
-// [batch, heads, queries] for each key or place.
+// Repeats [batch, heads, queries] for each key or place.
 Value spread(Builder& b, Value rows, const Dims& dims) { return b.broadcast_in_dim(rows, dims, {0, 1, 2}); }
 
-// scale q k^T in the compute type, with what the mask adds; keys that a query does not see count -inf.
+// Returns scale q k^T in the compute type, plus the mask; keys that a query does not see count as -inf.
 Value scores_of(Emit& e, const Operands& in) {
   Builder& b = e.b;
   const Value products =
@@ -114,7 +116,7 @@ double lowest_of(DType type) {
                              : double{std::numeric_limits<float>::lowest()};
 }
 
-// Numbers without a sign as take_bits() wants them.
+// Unsigned numbers with the operators that take_bits() needs.
 struct Words {
   Builder& b;
   Value value;
@@ -126,7 +128,7 @@ struct Words {
   Value like(uint32_t number) const { return b.splat(int64_t{number}, value.type()); }
 };
 
-// Probabilities of the compute type, or their gradients, after dropout.
+// Applies dropout to probabilities of the compute type, or to their gradients.
 Value dropped(Builder& b, const Operands& in, Value x) {
   if (!in.seeds) return x;
   const auto seeds = [&](int64_t i) {
@@ -142,7 +144,7 @@ Value dropped(Builder& b, const Operands& in, Value x) {
   const Value below = b.ceil(b.multiply(as_float, number_like(b, stablehlo::kDecisions, as_float)));
   const Value kept = b.compare((bits >> stablehlo::kLowBits).value,
                                b.broadcast(b.convert(below, DType::kU32), x.dims()), Compare::kLt);
-  // With p of 1 nothing is kept, and the factor must not be infinite.
+  // If p is 1, nothing is kept, and the factor must not be infinite.
   const Value factor = b.select(is_equal(b, keep, 0), number_like(b, 0, keep), b.divide(one, keep));
   return b.select(kept, b.multiply(x, b.broadcast(factor, x.dims())), number_like(b, 0, x));
 }
@@ -152,7 +154,7 @@ Values attention(Emit& e, const Operands& in) {
   const DType dtype = in.q.dtype(), compute = compute_type(dtype);
   const Value scores = scores_of(e, in);
   Value largest = b.reduce_max(scores, {3}, /*nan_wins=*/false);
-  // A query that sees no key has results of 0: its largest score is a number, and it is divided by no 0.
+  // A query that sees no key has results of 0: its largest score is finite, and no sum of 0 is a divisor.
   if (in.mask) largest = b.maximum(largest, number_like(b, lowest_of(compute), largest));
   const Value exp = b.exp(b.subtract(scores, spread(b, largest, scores.dims())));
   const Value sum = b.reduce_sum(exp, {3});
@@ -160,7 +162,7 @@ Values attention(Emit& e, const Operands& in) {
   const auto unless_none = [&](Value x, double otherwise) {
     return none ? b.select(none, number_like(b, otherwise, x), x) : x;
   };
-  // Divided after the product, where there is less to divide.
+  // The division comes after the product, because there is less to divide.
   const Value output =
       in.by_head(b, b.dot_general(in.grouped(b, to(b, dropped(b, in, exp), dtype)), in.v, kKeys, compute));
   const Value divisor = spread(b, unless_none(sum, 1), output.dims());
@@ -208,7 +210,7 @@ Operands read_without_dropout(Emit& e) {
 Values attention(Emit& e) { return marked_attention(e, read_without_dropout(e)); }
 Values attention_backward(Emit& e) { return marked_gradient(e, read_without_dropout(e)); }
 
-// ---- with it ----
+// ---- with dropout ----
 
 Operands read_with_dropout(Emit& e, Value state) {
   Operands in = read(e);
@@ -217,7 +219,7 @@ Operands read_with_dropout(Emit& e, Value state) {
   return in;
 }
 
-// The state from which the seeds are drawn is one more result.
+// One more result is the state from which the seeds are drawn.
 Values attention_with_dropout(Emit& e) {
   const Value state = e.random_state();
   Values made = marked_attention(e, read_with_dropout(e, state));

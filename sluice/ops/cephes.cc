@@ -9,7 +9,7 @@
 namespace sluice::ops::special {
 namespace {
 
-// J and Y: near 0 by R (J) and Y in x², far from it by P and Q in (5 / x)². Highest powers first.
+// J and Y are computed near 0 by R (J) and Y in x², far from 0 by P and Q in (5 / x)². Highest powers first.
 constexpr double kJ0ROver[] = {-4.79443220978201773821e+09, 1.95617491946556577543e+12,
                                -2.49248344360967716204e+14, 9.70862251047306323952e+15};
 constexpr double kJ0RUnder[] = {4.99563147152651017219e+02, 1.73785401676374683123e+05,
@@ -136,8 +136,8 @@ Value ratio(Builder& b, Value x, std::span<const double> over, std::span<const d
 
 namespace {
 
-// For x above 5, what J and Y have in common: sqrt(2 / (pi x)) (P cos(x - turn) - 5 / x Q sin(x - turn)), and
-// for Y with sin in the place of cos and cos in that of -sin.
+// J and Y for x above 5. J is sqrt(2 / (pi x)) (P cos(x - turn) - 5 / x Q sin(x - turn)). For Y, sin replaces
+// cos, and cos replaces -sin.
 struct Far {
   std::span<const double> p_over, p_under, q_over, q_under;
   double turn;
@@ -180,7 +180,7 @@ Value j1(Builder& b, Value x) {
   return b.select(is_less(b, x, 0), b.negate(result), result);
 }
 
-// What is not defined below 0 and has a pole there.
+// Corrects the result of a function that is undefined below 0 and has a pole at 0.
 Value right_of_pole(Builder& b, Value x, Value result, double pole) {
   result = b.select(is_less(b, x, 0), number_like(b, NAN, x), result);
   return b.select(is_equal(b, x, 0), number_like(b, pole, x), result);
@@ -199,7 +199,7 @@ Value y1(Builder& b, Value x) {
   return right_of_pole(b, x, b.select(is_near(b, x, 5), near, kFar1(b, x, true)), -INFINITY);
 }
 
-// K, or exp(x) K.
+// Returns K, or exp(x) K.
 template <bool Scaled, bool First>
 Value k(Builder& b, Value x) {
   const auto number = [&](double n) { return number_like(b, n, x); };
@@ -247,7 +247,7 @@ Value ndtri(Builder& b, Value p) {
   return b.select(outside, number(NAN), result);
 }
 
-// LibTorch calls the argument of some of these `x`.
+// For functions whose argument LibTorch calls `x`.
 template <auto Fn>
 Values of_x(Emit& e) {
   const DType dtype = e.promote_float({"x"});

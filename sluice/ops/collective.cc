@@ -1,8 +1,8 @@
 // Operations across replicas.
 //
-// Where the compiler has collectives of its own (TPU, CUDA) one StableHLO operation is emitted for each
-// value, and the compiler's combiner makes buckets of them. On XLA's CPU plugin they are calls of the host's
-// handlers, which also reach the other processes; the handlers know two of them, and the rest is made of
+// If the compiler has its own collectives (TPU, CUDA), each value is one StableHLO operation, and the
+// compiler's combiner makes buckets of them. On XLA's CPU plugin, they are calls of the host's handlers,
+// which also reach the other processes. There are two handlers, and the other collectives are composed of
 // these.
 #include "sluice/ops/collective.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using stablehlo::ReplicaGroups;
 
-// The groups as StableHLO takes them: one of all replicas when there are none.
+// Returns the groups as StableHLO takes them; without groups, one group of all replicas.
 ReplicaGroups group_list(const Emit& e, const Dims& groups, int64_t group_size) {
   ReplicaGroups list;
   if (groups.empty()) {
@@ -47,7 +47,7 @@ std::string_view handler_name(Reduction reduction) {
   return reduction == Reduction::kMax ? "max" : "sum";
 }
 
-// A call of one of the host's handlers. `op`: what a reduction does; empty for others.
+// Calls one of the host's handlers. `op`: the operation of a reduction; empty for other collectives.
 Values host_call(Emit& e, std::string_view handler, const Values& values, const std::vector<Type>& results,
                  std::string_view op, const Dims& groups, int64_t group_size, bool in_place) {
   Slots::Site& site = e.next_site();
@@ -76,14 +76,14 @@ std::vector<Type> types_of(const Values& values) {
   return types;
 }
 
-// The number that a table holds for this replica, a 0-d s32.
+// Returns this replica's number in a table, as a 0-d s32.
 Value look_up(Emit& e, const Dims& of_replica) {
   const Value start[] = {e.replica_id()};
   return e.b.convert(e.b.reshape(e.b.dynamic_slice(e.b.constant_i64(of_replica), start, {1}), {}),
                      DType::kS32);
 }
 
-// This replica's place in its group, a 0-d s32.
+// Returns this replica's place in its group, as a 0-d s32.
 Value place_in_group(Emit& e, const Dims& groups, int64_t group_size) {
   if (groups.empty()) return e.replica_id();
   Dims places(static_cast<size_t>(e.replicas().count), 0);
@@ -92,7 +92,7 @@ Value place_in_group(Emit& e, const Dims& groups, int64_t group_size) {
   return look_up(e, places);
 }
 
-// Row `index` of a stack, without the first dimension.
+// Returns row `index` of a stack, without the first dimension.
 Value pick(Builder& b, Value stack, Value index) {
   std::vector<Value> start(static_cast<size_t>(stack.rank()), b.splat(0, {DType::kS32, {}}));
   start[0] = index;
@@ -102,8 +102,8 @@ Value pick(Builder& b, Value stack, Value index) {
   return b.reshape(row, Dims(size.begin() + 1, size.end()));
 }
 
-// One value of each replica of the group, stacked in a new first dimension. The host's handler gathers all
-// replicas'; a group's rows are picked from these.
+// Stacks one value of each replica of the group in a new first dimension. The host's handler gathers the
+// values of all replicas, and a group's rows are picked from these.
 Value gather(Emit& e, Value x, const Dims& groups = {}, int64_t group_size = 0) {
   Builder& b = e.b;
   Dims row = x.dims();
@@ -115,7 +115,8 @@ Value gather(Emit& e, Value x, const Dims& groups = {}, int64_t group_size = 0) 
   if (groups.empty()) return all;
   Values rows;
   for (int64_t k = 0; k < group_size; ++k) {
-    Dims member(static_cast<size_t>(e.replicas().count), 0);  // of each replica's group, the k-th
+    Dims member(static_cast<size_t>(e.replicas().count), 0);  // for each replica: the k-th member of its
+                                                              // group
     for (size_t i = 0; i < groups.size(); ++i)
       member.at(static_cast<size_t>(groups[i])) =
           groups[i / static_cast<size_t>(group_size) * static_cast<size_t>(group_size) +
@@ -138,7 +139,7 @@ Values gather_row(Emit& e) {
   Values results;
   for (const Value& x : e.tensors("tensors")) {
     Value stack = gather(e, x, Dims(ints.begin() + 2, ints.end()), ints.at(1));
-    Dims order(static_cast<size_t>(stack.rank()));  // the replicas' dimension goes to the front of `dim`
+    Dims order(static_cast<size_t>(stack.rank()));  // the replicas' dimension moves in front of `dim`
     std::iota(order.begin(), order.end(), 0);
     std::rotate(order.begin(), order.begin() + 1, order.begin() + 1 + dim);
     Dims joined = x.dims();
@@ -148,7 +149,7 @@ Values gather_row(Emit& e) {
   return results;
 }
 
-// The sum over the group, of which each replica keeps its part of a dimension. ints as gather_row's.
+// Sums over the group; each replica keeps its part of a dimension. ints are as for gather_row.
 Values scatter_row(Emit& e) {
   Builder& b = e.b;
   const Dims& ints = e.ints("ints");
@@ -173,7 +174,8 @@ Values scatter_row(Emit& e) {
   return results;
 }
 
-// ints: the root. The others add -0, the one number that changes nothing, not even the sign of a zero.
+// ints: the root. The other replicas add -0, the only number that changes nothing, not even the sign of a
+// zero.
 Values broadcast_row(Emit& e) {
   Builder& b = e.b;
   const Value is_root =

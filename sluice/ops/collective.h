@@ -1,5 +1,5 @@
-// Collectives inside an operation's program: for the rows of collective.cc, and for statistics that are taken
-// over all replicas.
+// Collectives inside an operation's program, for the rows of collective.cc and for statistics over all
+// replicas.
 #pragma once
 
 #include "sluice/ops/emit.h"

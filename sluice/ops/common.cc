@@ -21,13 +21,13 @@ DType sum_type(DType dtype) {
 
 Value to(Builder& b, Value x, DType dtype) {
   if (x.dtype() == dtype) return x;
-  // Any part that is not zero makes a complex number true.
+  // A complex number is true if either part is not zero.
   if (dtype == DType::kPred && stablehlo::is_complex(x.dtype())) return b.not_(is_equal(b, x, 0));
   if (stablehlo::is_complex(x.dtype()) && !stablehlo::is_complex(dtype))
     throw_error(Code::kInvalidArgument,
                 base::str("complex numbers do not fit elements of ", stablehlo::dtype_name(dtype),
                           "; take torch::real or torch::abs of them"));
-  // f8E4M3FN has no infinity: what is too large becomes the largest number, as in LibTorch.
+  // f8E4M3FN has no infinity: numbers that are too large become the largest number, as in LibTorch.
   if (dtype == DType::kF8E4M3FN) {
     if (!stablehlo::is_float(x.dtype()) || x.dtype() == DType::kF8E5M2) x = b.convert(x, DType::kF32);
     x = clamp_between(b, x, -largest_finite(dtype), largest_finite(dtype));
@@ -74,7 +74,7 @@ Value sign_bit(Builder& b, Value x) {
     case DType::kF16:
     case DType::kBF16:
       return is_less(b, b.bitcast_convert(x, DType::kS16), 0);
-    case DType::kF64: {  // TPUs cannot look at the bits of an f64
+    case DType::kF64: {  // TPUs cannot read the bits of an f64
       Value negative_zero = b.and_(is_equal(b, x, 0), is_less(b, b.divide(number_like(b, 1, x), x), 0));
       return b.or_(is_less(b, x, 0), negative_zero);
     }
@@ -145,7 +145,7 @@ Value p_norm(Builder& b, Value x, double p, const Dims& dims) {
 
 namespace {
 
-// In log2(n) steps, each of which goes over all elements.
+// Scans in log2(n) steps; each step processes all elements.
 Values scan_in_steps(Builder& b, Values result, const Values& fill, size_t d, const Combine& combine) {
   const Dims dims = result[0].dims();
   for (int64_t distance = 1; distance < dims[d]; distance *= 2) {
@@ -170,7 +170,7 @@ Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim,
   const auto d = static_cast<size_t>(dim);
   const int64_t size = dims[d], blocks = (size + kBlock - 1) / kBlock;
   if (blocks <= 2) return scan_in_steps(b, operands, fill, d, combine);
-  // Within blocks, then over the blocks' ends: so few of the steps go over all elements.
+  // Scans within blocks first, then over the blocks' ends, so that only a few steps process all elements.
   Dims padding(dims.size(), 0), blocked = dims, ends = dims, whole = dims;
   padding[d] = blocks * kBlock - size;
   blocked[d] = blocks;

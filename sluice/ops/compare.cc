@@ -23,7 +23,7 @@ Values logical_not(Emit& e) { return {e.b.not_(to(e.b, e.tensor("self"), DType::
 
 Values isnan(Emit& e) { return {is_nan(e.b, e.tensor("self"))}; }
 
-// Equal to plus infinity, minus infinity, or either.
+// Returns whether an element equals plus infinity, minus infinity, or either of them.
 Values is_infinity(Emit& e, bool plus, bool minus) {
   Builder& b = e.b;
   Value x = e.tensor("self");

@@ -1,4 +1,4 @@
-// Complex numbers: making them, and the rows of other families that take them.
+// Complex numbers: their construction, and the list of rows of other families that take them.
 #include "sluice/ops/row_types.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace sluice::ops {
 namespace {
 
-// Two real arguments of one element type, f32 or f64.
+// Returns two real arguments of one element type, f32 or f64.
 Values parts(Emit& e, std::string_view first, std::string_view second) {
   Value x = e.tensor(first), y = e.tensor(second);
   e.check((x.dtype() == DType::kF32 || x.dtype() == DType::kF64) && x.dtype() == y.dtype(),
@@ -37,7 +37,7 @@ constexpr Row kRows[] = {
     {.name = "aten::_conj_physical", .emit = conjugate},
 };
 
-// Sorted. What else moves, compares or adds up elements whatever they are may join.
+// Sorted. Other rows that only move, compare or add elements may be added.
 constexpr std::array kTakeComplex = std::to_array<std::string_view>({
     "aten::_cholesky_solve_helper",
     "aten::_conj_physical",

@@ -1,5 +1,5 @@
-// Tensors from numbers, and triangles. The element type is the argument `dtype`; where a call writes into a
-// tensor that is there already, its element type takes that place.
+// Tensors from numbers, and triangles. The element type is the argument `dtype`; a call that writes into an
+// existing tensor takes that tensor's element type instead.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ Values fill(Emit& e) {
 
 Values zero(Emit& e) { return {zeros(e.b, e.tensor("self").type())}; }
 
-// start + step * (0 … count-1)
+// Returns start + step * (0 … count-1).
 Value sequence(Builder& b, double start, double step, int64_t count, DType dtype) {
   const Type type{compute_type(dtype), {count}};
   const bool narrow = count <= INT32_MAX && stablehlo::is_float(dtype);
@@ -25,7 +25,7 @@ Value sequence(Builder& b, double start, double step, int64_t count, DType dtype
   return to(b, x, dtype);
 }
 
-// Integers and a length that is exact where the arguments are integers.
+// Returns integers, with an exact length if the arguments are integers.
 Values integer_sequence(Emit& e, bool with_end) {
   const int64_t start = e.integer("start"), end = e.integer("end"), step = e.integer("step");
   e.check(step != 0 && (end - start == 0 || (end > start) == (step > 0)),
@@ -52,13 +52,13 @@ Values arithmetic_sequence(Emit& e, bool with_end) {
   const auto count = static_cast<int64_t>(with_end ? std::floor(length) + 1 : std::ceil(length));
   const DType dtype = e.dtype("dtype").value_or(DType::kF32);
   if (stablehlo::is_float(dtype)) return {sequence(e.b, start, step, count, dtype)};
-  // Integers of fractional arguments: PyTorch drops the fractions first.
+  // For integers from fractional arguments, PyTorch drops the fractions first.
   return {sequence(e.b, std::trunc(start), std::trunc(step), count, dtype)};
 }
 Values arange(Emit& e) { return arithmetic_sequence(e, false); }
 Values range(Emit& e) { return arithmetic_sequence(e, true); }
 
-// `steps` numbers from start to end, both exact: the second half counts back from the end.
+// Returns `steps` numbers from start to end, both exact: the second half counts back from the end.
 Value evenly_spaced(Emit& e, DType compute) {
   Builder& b = e.b;
   const int64_t steps = e.integer("steps");
@@ -98,13 +98,13 @@ Value identity(Emit& e, int64_t rows, int64_t columns) {
 Values eye(Emit& e) { return {identity(e, e.integer("n"), e.integer("n"))}; }
 Values eye_m(Emit& e) { return {identity(e, e.integer("n"), e.integer("m"))}; }
 
-// Keeps the elements of the last two dimensions that lie on one side of a diagonal.
+// Keeps the elements of the last two dimensions that are on one side of a diagonal.
 Values triangle(Emit& e, bool lower) {
   Builder& b = e.b;
   Value x = e.tensor("self");
   e.check(x.rank() >= 2, "expected at least two dimensions");
   const Type index{DType::kS32, {x.dim(x.rank() - 2), x.dim(x.rank() - 1)}};
-  // XLA's CPU compiler takes 0 <= -1 for true where the positions are one element.
+  // XLA's CPU compiler evaluates 0 <= -1 to true if the positions are one element.
   if (index.numel() == 1) {
     const bool whole = lower ? e.integer("diagonal") >= 0 : e.integer("diagonal") <= 0;
     return {whole ? x : zeros(b, x.type())};
@@ -117,7 +117,7 @@ Values triangle(Emit& e, bool lower) {
 Values tril(Emit& e) { return triangle(e, true); }
 Values triu(Emit& e) { return triangle(e, false); }
 
-// The positions of a triangle: a matrix of two rows, row numbers and column numbers.
+// Returns the positions of a triangle: a matrix of two rows, row numbers and column numbers.
 Values triangle_indices(Emit& e, bool lower) {
   const int64_t rows = e.integer("row"), columns = e.integer("col"), offset = e.integer("offset");
   std::vector<int64_t> row_numbers, positions;

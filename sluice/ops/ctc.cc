@@ -2,8 +2,8 @@
 // probability of a sequence of labels, summed over all alignments with the inputs, in logarithms.
 //
 // A target of n labels has 2n + 1 states: a blank before, between and after them. alpha[t, s] is the
-// probability of the inputs up to t that end in state s, beta[t, s] that of those from t on that begin there.
-// Lengths are tensors or lists: a list makes them a part of the program.
+// probability of the inputs up to t, ending in state s; beta[t, s] is the probability of the inputs from t
+// on, beginning there. Lengths are tensors or lists: a list makes them a part of the program.
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +24,7 @@ struct Ctc {
   Value target_lengths;  // s32 [batch]
 };
 
-// One of the lists of lengths, as s32 [batch].
+// Reads one of the lists of lengths, as s32 [batch].
 Value read_lengths(Emit& e, std::string_view name, int64_t batch, int64_t most) {
   Builder& b = e.b;
   const bool is_list = e.op().find(".Tensor") == std::string_view::npos;
@@ -40,14 +40,14 @@ Value read_lengths(Emit& e, std::string_view name, int64_t batch, int64_t most) 
   return narrow_index(b, lengths, most);
 }
 
-// The longest target: exactly where the lengths are a list, else what `targets` has room for.
+// Returns the longest target: the exact length if the lengths are a list, else the room in `targets`.
 int64_t longest_target(Emit& e, Value targets) {
   if (e.op().find(".Tensor") != std::string_view::npos) return targets.dim(targets.rank() - 1);
   const Dims& lengths = e.ints("target_lengths");
   return lengths.empty() ? 0 : std::max<int64_t>(*std::max_element(lengths.begin(), lengths.end()), 0);
 }
 
-// [batch, labels] labels; what lies after a target's end is anything.
+// Returns labels [batch, labels]; entries after a target's end are arbitrary.
 Value padded_targets(Emit& e, const Ctc& c, Value targets, int64_t labels) {
   Builder& b = e.b;
   const Value whole = narrow_index(b, targets, c.classes);
@@ -62,7 +62,7 @@ Value padded_targets(Emit& e, const Ctc& c, Value targets, int64_t labels) {
   return take_along(b, whole, 0, b.add(b.broadcast_in_dim(begins, dims, {0}), positions(b, dims, 1)));
 }
 
-// [batch, states]: the blank at even states, the labels of the target at odd ones.
+// Returns [batch, states]: the blank at even states, the target's labels at odd ones.
 Value labels_of_states(Emit& e, const Ctc& c, Value labels) {
   Builder& b = e.b;
   const Dims dims = {c.batch, c.states};
@@ -77,7 +77,7 @@ Value labels_of_states(Emit& e, const Ctc& c, Value labels) {
   return b.select(b.and_(odd, b.compare(state, last, Compare::kLt)), spread, blank);
 }
 
-// x moved by `by` states (to higher ones when above 0), `fill` in what becomes free.
+// Moves x by `by` states (to higher ones if above 0), with `fill` in the places that become free.
 Value moved(Builder& b, Value x, int64_t by, Value fill) { return b.pad(x, fill, {0, by}, {0, -by}); }
 
 Ctc read_ctc(Emit& e) {
@@ -108,12 +108,12 @@ Ctc read_ctc(Emit& e) {
   const Value two = b.splat(2, c.label.type());
   c.may_skip = b.and_(b.compare(positions(b, c.label.dims(), 1), two, Compare::kGe),
                       b.compare(c.label, before, Compare::kNe));
-  // A blank never follows the blank before it directly.
+  // A blank never directly follows the blank before it.
   c.may_skip = b.and_(c.may_skip, b.compare(c.label, b.splat(blank, c.label.type()), Compare::kNe));
   return c;
 }
 
-// log(exp(x) + exp(y) + exp(z)), also of three -inf.
+// Returns log(exp(x) + exp(y) + exp(z)), also for three -inf.
 Value log_sum(Builder& b, Value x, Value y, Value z) {
   const Value top = b.maximum(b.maximum(x, y), z);
   const Value shift = b.select(is_equal(b, top, -INFINITY), zeros(b, top.type()), top);
@@ -121,18 +121,18 @@ Value log_sum(Builder& b, Value x, Value y, Value z) {
   return b.add(b.log(b.add(b.add(term(x), term(y)), term(z))), shift);
 }
 
-// What a step of alpha (forward) or beta (backward) makes of the neighbouring time's [batch, states].
+// Makes one step of alpha (forward) or beta (backward) from the neighbouring time's [batch, states].
 Value step(Builder& b, const Ctc& c, Value neighbour, bool forward) {
   const Value never = b.splat(-INFINITY, Type{neighbour.dtype(), {}});
   const Value none = b.broadcast(never, neighbour.dims());
   const int64_t by = forward ? 1 : -1;
-  // Backward, state s reaches s + 2 where that one may follow it.
+  // Backward, state s reaches s + 2 if that state may follow it.
   const Value skip = forward ? b.select(c.may_skip, moved(b, neighbour, 2, never), none)
                              : moved(b, b.select(c.may_skip, neighbour, none), -2, never);
   return log_sum(b, neighbour, moved(b, neighbour, by, never), skip);
 }
 
-// State `states` of each sample, [batch, states] predicate: the last one, or the last but one.
+// Returns, as a predicate [batch, states], whether a state is the last or the last but one of its sample.
 Value is_end(Builder& b, const Ctc& c) {
   const Dims dims = {c.batch, c.states};
   const Value state = positions(b, dims, 1);
@@ -142,8 +142,8 @@ Value is_end(Builder& b, const Ctc& c) {
   return b.or_(is_equal(b, distance, 0), is_equal(b, distance, 1));
 }
 
-// Runs over the times (from the first, or from the last) and keeps all [batch, states]:
-// at(t, neighbour) -> the values at time t. [time, batch, states]
+// Runs over the times (from the first, or from the last) and keeps all values, [time, batch, states]. at(t,
+// neighbour) returns the values at time t, [batch, states].
 Value over_times(Builder& b, const Ctc& c, bool forward,
                  const std::function<Value(Value t, Value neighbour)>& at) {
   const Type all{c.log_probs.dtype(), {c.time, c.batch, c.states}}, one{all.dtype, {c.batch, c.states}};
@@ -165,7 +165,7 @@ Value over_times(Builder& b, const Ctc& c, bool forward,
       })[2];
 }
 
-// log_probs of the states' labels at time t, [batch, states].
+// Returns log_probs of the states' labels at time t, [batch, states].
 Value emitted(Builder& b, const Ctc& c, Value t) {
   const Value zero = b.splat(0, Type{DType::kS32, {}});
   const Value starts[] = {t, zero, zero};
@@ -176,7 +176,7 @@ Value log_alpha(Builder& b, const Ctc& c) {
   return over_times(b, c, true, [&](Value t, Value before) {
     const Type type = before.type();
     const Value first = b.broadcast(is_equal(b, t, 0), type.dims);
-    // At first in the leading blank or in the first label.
+    // The first state is the leading blank or the first label.
     const Value begins =
         b.compare(positions(b, type.dims, 1), b.splat(2, Type{DType::kS32, type.dims}), Compare::kLt);
     const Value start = b.select(begins, zeros(b, type), number_like(b, -INFINITY, before));
@@ -211,13 +211,14 @@ Values ctc(Emit& e) {
   const Value top = b.reduce_max(ways, {0, 2});
   const Value shift = b.select(is_equal(b, top, -INFINITY), zeros(b, top.type()), top);
   const Value sum = b.reduce_sum(b.exp(b.subtract(ways, b.broadcast_in_dim(shift, dims, {1}))), {0, 2});
-  // Without inputs, nothing but the empty target has a probability.
+  // Without inputs, only the empty target has a probability.
   const Value empty = b.and_(is_equal(b, c.input_lengths, 0), is_equal(b, c.target_lengths, 0));
   const Value likelihood = b.select(empty, zeros(b, sum.type()), b.add(b.log(sum), shift));
   return {to(b, b.negate(likelihood), dtype), to(b, b.transpose(alpha, {1, 0, 2}), dtype)};
 }
 
-// By the probability p of a class at a time: p minus the share of alignments that are in one of its states.
+// The gradient by the probability p of a class at a time: p minus the share of alignments that are in one of
+// the class's states.
 Values ctc_backward(Emit& e) {
   Builder& b = e.b;
   const Ctc c = read_ctc(e);
@@ -230,7 +231,7 @@ Values ctc_backward(Emit& e) {
                     in_words(e.tensor("log_alpha"))));
   const Value ways =
       b.add(b.subtract(b.add(alpha, log_beta(b, c)), c.of_label), b.broadcast_in_dim(loss, dims, {1}));
-  // [batch, classes, time]: each state's share added to its label's.
+  // [batch, classes, time]: each state's share is added to its label's.
   const Type shares{compute, {c.batch, c.classes, c.time}};
   const Dims columns = {c.batch, c.states, 1};
   const Value index[] = {b.reshape(positions(b, c.label.dims(), 0), columns), b.reshape(c.label, columns)};

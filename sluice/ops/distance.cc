@@ -1,5 +1,5 @@
 // Distances between the rows of matrices (cdist, pdist) and their gradients: p-norms of differences, computed
-// in f32 for bf16 and f16. The differences are no tensor in memory: the compiler makes them while it sums.
+// in f32 for bf16 and f16. The differences are not a tensor in memory: the compiler makes them while it sums.
 #include <cmath>
 
 #include "sluice/base/strings.h"
@@ -14,7 +14,7 @@ double read_p(Emit& e) {
   return p;
 }
 
-// The p-norm along the last dimension; 0 of nothing.
+// Returns the p-norm along the last dimension; 0 if that has no elements.
 Value norm(Builder& b, Value difference, double p) {
   Dims kept = difference.dims();
   kept.pop_back();
@@ -22,13 +22,13 @@ Value norm(Builder& b, Value difference, double p) {
   return p_norm(b, difference, p, {difference.rank() - 1});
 }
 
-// The derivative of that norm, which is `distance`, by each difference; 0 where the distance is 0. `distance`
-// has the differences' dims.
+// Returns the derivative of that norm by each difference; 0 if the distance is 0. `distance` is the norm,
+// with the differences' dims.
 Value norm_derivative(Builder& b, Value difference, Value distance, double p) {
   const Value size = b.abs(difference), zero = zeros(b, size.type()), sign = b.sign(difference);
   if (p == 0) return zero;
   if (p == 1) return sign;
-  // A distance of NaN is no element's.
+  // A NaN distance equals no element's size.
   if (std::isinf(p))
     return b.select(is_nan(b, distance), distance,
                     b.select(b.compare(size, distance, Compare::kEq), sign, zero));
@@ -41,7 +41,7 @@ Value norm_derivative(Builder& b, Value difference, Value distance, double p) {
   return b.select(none, zero, slope);
 }
 
-// [batch…, P, M] and [batch…, R, M] as differences [batch…, P, R, M].
+// Returns the differences [batch…, P, R, M] of [batch…, P, M] and [batch…, R, M].
 Value differences(Emit& e, Value x1, Value x2) {
   Builder& b = e.b;
   e.check(x1.rank() >= 2 && x2.rank() >= 2 && x1.dim(x1.rank() - 1) == x2.dim(x2.rank() - 1),
@@ -56,7 +56,7 @@ Value differences(Emit& e, Value x1, Value x2) {
   return b.subtract(v[0], v[1]);
 }
 
-// x, [dims…], as [dims…, size].
+// Repeats x, [dims…], as [dims…, size].
 Value along_last(Builder& b, Value x, int64_t size) {
   Dims dims = x.dims(), kept;
   for (int64_t d = 0; d < x.rank(); ++d) kept.push_back(d);
@@ -64,7 +64,7 @@ Value along_last(Builder& b, Value x, int64_t size) {
   return b.broadcast_in_dim(x, dims, kept);
 }
 
-// grad, the gradient of all distances, as that of the rows of x1.
+// Turns grad, the gradient of all distances, into the gradient of the rows of x1.
 Value first_gradient(Builder& b, Value grad, Value difference, Value distance, double p) {
   const int64_t size = difference.dim(difference.rank() - 1);
   const Value slope = norm_derivative(b, difference, along_last(b, distance, size), p);
@@ -91,13 +91,13 @@ Values cdist_backward(Emit& e) {
   return {to(b, first_gradient(b, grad, difference, distance, read_p(e)), dtype)};
 }
 
-// ---- The distances between the rows of one matrix: those of i < j, row after row ----
+// ---- The distances between the rows i < j of one matrix, row after row ----
 
-// For each (i, j) of [n, n] the place of that pair's distance, s32; one past the end for i >= j.
+// Returns for each (i, j) of [n, n] the place of that pair's distance, s32; one past the end for i >= j.
 Value places_of_pairs(Builder& b, int64_t n) {
   const Value i = positions(b, {n, n}, 0), j = positions(b, {n, n}, 1);
   const auto whole = [&](int64_t number) { return b.splat(number, i.type()); };
-  // i (2n - i - 1) / 2 pairs come before row i's.
+  // i (2n - i - 1) / 2 pairs precede row i's pairs.
   const Value before = b.divide(b.multiply(i, b.subtract(whole(2 * n - 1), i)), whole(2));
   const Value place = b.add(before, b.subtract(b.subtract(j, i), whole(1)));
   return b.select(b.compare(i, j, Compare::kLt), place, whole(n * (n - 1) / 2));

@@ -1,5 +1,5 @@
-// Gamma, Dirichlet, Poisson and binomial distributions: draws in a loop that ends when every element has one,
-// and the gradients of gamma and Dirichlet samples by the distributions' parameters.
+// Gamma, Dirichlet, Poisson and binomial distributions: draws in a loop that ends when every element is
+// drawn, and the gradients of gamma and Dirichlet samples by the distributions' parameters.
 //
 // A parameter that LibTorch refuses (a negative rate) gives NaN.
 #include <cmath>
@@ -19,7 +19,7 @@ Value plus(Builder& b, Value x, double number) { return b.add(x, number_like(b, 
 Value times(Builder& b, Value x, double number) { return b.multiply(x, number_like(b, number, x)); }
 Value square(Builder& b, Value x) { return b.multiply(x, x); }
 
-// c[0] + c[1] x + c[2] x² + …
+// Returns c[0] + c[1] x + c[2] x² + …
 Value polynomial(Builder& b, Value x, std::span<const double> c) {
   Value sum = number_like(b, c.back(), x);
   for (size_t i = c.size() - 1; i-- > 0;) sum = plus(b, b.multiply(sum, x), c[i]);
@@ -28,18 +28,18 @@ Value polynomial(Builder& b, Value x, std::span<const double> c) {
 
 Value digamma(Builder& b, Value x) { return b.chlo("digamma", x); }
 
-// Uniform in (0, 1].
+// Returns uniform numbers in (0, 1].
 Value positive_uniform(Builder& b, Source& source, const Type& type) {
   return minus(b, 1, source.uniform(type.dtype, type.dims));
 }
 
-// A candidate for each element, and whether it is taken.
+// A candidate for each element, and whether it is accepted.
 struct Draw {
   Value candidate, accepted;
 };
 using Propose = std::function<Draw(Builder& b, Source& source)>;
 
-// Draws until each element that `wanted` marks was accepted; the others are 0.
+// Draws until each element that `wanted` marks is accepted; the other elements are 0.
 Value draw_until_accepted(Builder& b, Source& source, Value wanted, DType dtype, const Propose& propose) {
   const Value none = zeros(b, Type{dtype, wanted.dims()});
   const Dims all = all_dims(wanted);
@@ -64,8 +64,8 @@ struct Gamma {
   Value sample, log_boost;
 };
 
-// Marsaglia and Tsang (2000), "A simple method for generating gamma variables". Below 1, a sample for alpha +
-// 1 is scaled by u^(1 / alpha).
+// Draws by Marsaglia and Tsang (2000), "A simple method for generating gamma variables". For alpha below 1, a
+// sample for alpha + 1 is scaled by u^(1 / alpha).
 Gamma draw_gamma(Builder& b, Source& source, Value alpha) {
   const Type type = alpha.type();
   const Value small = is_less(b, alpha, 1);
@@ -107,7 +107,8 @@ Values standard_gamma(Emit& e) {
   return {to(b, b.select(known, sample, number_like(b, kNaN, sample)), e.tensor("self").dtype())};
 }
 
-// Gamma samples over their sum, in logarithms: the samples of small parameters are below what a float holds.
+// Returns gamma samples over their sum, in logarithms: samples of small parameters are below the range of a
+// float.
 Values dirichlet(Emit& e) {
   Builder& b = e.b;
   const Value alpha = read_floats(e, "self");
@@ -217,7 +218,7 @@ namespace {
 
 Value no_nan(Builder& b, Value x) { return b.select(is_nan(b, x), zeros(b, x.type()), x); }
 
-// By alpha, for x near 0.
+// The derivative by alpha, for x near 0.
 Value beta_slope_alpha(Builder& b, Value x, Value alpha, Value beta) {
   const Value factor = b.subtract(b.subtract(digamma(b, alpha), digamma(b, b.add(alpha, beta))), b.log(x));
   const auto term = [&](Value numerator, Value denominator) {
@@ -232,7 +233,7 @@ Value beta_slope_alpha(Builder& b, Value x, Value alpha, Value beta) {
   return no_nan(b, b.multiply(b.multiply(x, b.power(minus(b, 1, x), b.negate(beta))), series));
 }
 
-// By beta, for x near 0.
+// The derivative by beta, for x near 0.
 Value beta_slope_beta(Builder& b, Value x, Value alpha, Value beta) {
   const Value factor = b.subtract(digamma(b, b.add(alpha, beta)), digamma(b, beta));
   Value numerator = number_like(b, 1, x), betas = numerator, slopes = zeros(b, x.type());
@@ -247,7 +248,7 @@ Value beta_slope_beta(Builder& b, Value x, Value alpha, Value beta) {
   return no_nan(b, b.negate(b.multiply(b.power(minus(b, 1, x), minus(b, 1, beta)), series)));
 }
 
-// Near the mean, where the expansion below is 0 / 0.
+// The derivative near the mean, where the expansion below is 0 / 0.
 Value beta_slope_mean(Builder& b, Value x, Value alpha, Value beta, Value total) {
   const Value beta2 = square(b, beta), rest = minus(b, 1, x);
   Value p = b.multiply(times(b, rest, 8), plus(b, times(b, beta, 135), -11));
@@ -356,14 +357,14 @@ Values dirichlet_gradient(Emit& e) {
 
 namespace {
 
-// log k! - (k log k - k + log(2 pi k) / 2), for k >= 1: Stirling's series.
+// Returns log k! - (k log k - k + log(2 pi k) / 2), for k >= 1, by Stirling's series.
 Value stirling_rest(Builder& b, Value k) {
   const Value inverse = b.divide(number_like(b, 1, k), k), squared = square(b, inverse);
   const double c[] = {1.0 / 12, -1.0 / 360, 1.0 / 1260};
   return b.multiply(inverse, polynomial(b, squared, c));
 }
 
-// Knuth: how many uniform draws until their product is below exp(-rate).
+// Knuth: counts the uniform draws until their product is below exp(-rate).
 Value draw_small_poisson(Builder& b, Source& source, Value rate, Value wanted) {
   const Value none = zeros(b, rate.type());
   const Dims all = all_dims(rate);
@@ -393,7 +394,7 @@ Value draw_large_poisson(Builder& b, Source& source, Value rate, Value wanted) {
     const Value k = body.floor(plus(body, body.add(body.multiply(slope, u), rate), 0.43));
     const Value shape = body.add(body.divide(a, square(body, us)), width);
     const Value reached = body.log(body.divide(body.multiply(v, inverse_alpha), shape));
-    // log of the probability of k, from its distance to the rate: rate^k / k! itself would cancel.
+    // The log of the probability of k, from its distance to the rate: rate^k / k! itself would cancel.
     const Value at_least_1 = body.maximum(k, number_like(body, 1, k)),
                 distance = body.subtract(rate, at_least_1);
     const Value entropy =
@@ -414,7 +415,7 @@ Value draw_large_poisson(Builder& b, Source& source, Value rate, Value wanted) {
 Values poisson(Emit& e) {
   Builder& b = e.b;
   const Value rate = read_floats(e, "self");
-  constexpr double kLarge = 10;  // where PTRS begins to hold
+  constexpr double kLarge = 10;  // the rate from which PTRS is valid
   const Value known =
       b.and_(b.compare(rate, zeros(b, rate.type()), Compare::kGe), is_less(b, rate, INFINITY));
   const Value small = b.and_(known, is_less(b, rate, kLarge)), large = b.and_(known, b.not_(small));
@@ -429,7 +430,7 @@ Values poisson(Emit& e) {
 
 namespace {
 
-// The number of geometric waiting times that fit into `count`.
+// Counts the geometric waiting times that fit into `count`.
 Value draw_small_binomial(Builder& b, Source& source, Value count, Value p, Value wanted) {
   const Value none = zeros(b, count.type()), scale = b.log1p(b.negate(p));
   const Dims all = all_dims(count);
@@ -448,7 +449,7 @@ Value draw_small_binomial(Builder& b, Source& source, Value count, Value p, Valu
   return made[3];
 }
 
-// log k! of Stirling's formula at k + 1, without (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2.
+// Returns log k! by Stirling's formula at k + 1, without (k + 1/2) log(k + 1) - (k + 1) + log(2 pi) / 2.
 Value stirling_tail(Builder& b, Value k) { return stirling_rest(b, plus(b, k, 1)); }
 
 // Hörmann (1993), "The generation of binomial random variates", algorithm BTRS, for p <= 1/2 and count p

@@ -9,7 +9,7 @@
 namespace sluice::ops {
 namespace {
 
-// What the arguments of one call bring to type promotion, by priority.
+// The element types that the arguments of one call bring to type promotion, by priority.
 struct PromotionState {
   std::optional<DType> dimensioned, zero_dim, number;
 };
@@ -20,7 +20,7 @@ Category category_of(DType dtype) {
   return dtype == DType::kPred ? Category::kBool : Category::kInt;
 }
 
-// The type of a number on its own: C++'s double becomes the default float.
+// Returns the type of a number by itself: C++'s double becomes the default float.
 DType number_dtype(Category category) {
   if (category == Category::kComplex) return DType::kC64;
   if (category == Category::kFloat) return DType::kF32;
@@ -29,7 +29,7 @@ DType number_dtype(Category category) {
 
 void merge(std::optional<DType>& into, DType dtype) { into = into ? promote_types(*into, dtype) : dtype; }
 
-// A group that comes later counts only when its category is higher.
+// Combines two groups: the later group counts only if its category is higher.
 std::optional<DType> combine(std::optional<DType> first, std::optional<DType> later) {
   if (!first || !later) return first ? first : later;
   if (category_of(*first) >= category_of(*later)) return first;
@@ -202,8 +202,8 @@ Value Emit::operand(std::string_view name, DType dtype) const {
   if (stablehlo::is_complex(value.dtype()) && !stablehlo::is_complex(dtype))
     fail(base::str("the complex numbers of '", name, "' do not fit elements of ",
                    stablehlo::dtype_name(dtype)));
-  // By way of an integer: XLA makes x times a converted predicate a choice between x and 0, and a NaN or an
-  // infinity times 0 is NaN.
+  // Converts via an integer: XLA turns x times a converted predicate into a choice between x and 0, but a NaN
+  // or an infinity times 0 is NaN.
   if (value.dtype() == DType::kPred && (stablehlo::is_float(dtype) || stablehlo::is_complex(dtype)))
     value = b.convert(value, DType::kS32);
   return value.dtype() == dtype ? value : b.convert(value, dtype);

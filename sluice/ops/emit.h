@@ -1,4 +1,4 @@
-// What an emit function sees of one call: its arguments by their schema names, and the builder.
+// The view that an emit function has of one call: its arguments by their schema names, and the builder.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ using stablehlo::Type;
 using stablehlo::Value;
 using stablehlo::Values;
 
-// A type as LibTorch's users know it: "Float[2, 3]". For messages.
+// Returns a type in the form that LibTorch's users know: "Float[2, 3]". For messages.
 std::string in_words(const Type& type);
 inline std::string in_words(const Value& value) { return in_words(value.type()); }
 
@@ -33,7 +33,7 @@ struct Arg {
     kNone,  // an absent optional, or something that does not concern the program (device, layout, generator)
     kTensor,   // value
     kTensors,  // values; an absent element of an optional list is an empty Value
-    kScalar,   // a number: constant when `constant`, else a run-time slot
+    kScalar,   // a number: a constant if `constant`, else a run-time slot
     kInt,      // ints[0]
     kBool,     // ints[0]
     kInts,     // ints (bool[] too)
@@ -43,16 +43,16 @@ struct Arg {
   };
   Kind kind = Kind::kNone;
   Value value;
-  bool wrapped = false;  // kTensor: stands for a C++ number, weak in type promotion
+  bool wrapped = false;  // kTensor: it represents a C++ number, weak in type promotion
   // kTensor: a 0-d tensor of the host of element type `dtype`. It has no value: Emit::operand and
-  // Emit::tensor ask for a run-time scalar in the type that the operation computes in (f32 for 0.5 and a
+  // Emit::tensor request a run-time scalar in the type in which the operation computes (f32 for 0.5 and a
   // tensor of f32, never f64).
   bool from_slot = false;
   Values values;                         // kTensors; ints[i] is 1 where element i is present
   Category category = Category::kFloat;  // kScalar
   bool constant = false;                 // kScalar
-  double number = 0;                     // kScalar: its value when constant
-  int64_t integer = 0;                   // kScalar: its value when constant and category is kBool or kInt
+  double number = 0;                     // kScalar: its value if constant
+  int64_t integer = 0;                   // kScalar: its value if constant and category is kBool or kInt
   double imaginary = 0;  // kScalar of category kComplex, which is always constant; the real part is `number`
   Dims ints;
   std::vector<double> doubles;
@@ -68,51 +68,51 @@ struct Replicas {
   bool by_host = false;
 };
 
-// What a program expects of values that only the device knows: each in [low, high), or else equal to
-// `except`; or each other than 0. LibTorch's CPU throws where they are not, and CUDA asserts.
+// The values that a program expects and that only the device knows: each in [low, high), or equal to
+// `except`; or each other than 0. LibTorch's CPU throws for other values, and CUDA asserts.
 struct Expectation {
   enum class Rule {
     kRange,    // low <= value < high, or value == except; integers
     kNonzero,  // integers
     kNoNaN,    // floats or complex numbers
   };
-  std::string_view argument;  // whose values these are
+  std::string_view argument;  // the argument that the values belong to
   Value values;
   int64_t low = 0, high = 0;
   std::optional<int64_t> except = {};
   Rule rule = Rule::kRange;
 
-  // Where this holds, the other holds.
+  // Returns whether `other` holds if this holds.
   bool implies(const Expectation& other) const {
     return values == other.values && rule == other.rule && low <= other.low && high <= other.high &&
            (!except || except == other.except);
   }
 };
 
-// Where run-time scalars and random keys come from: parameters while types are inferred, slots of the
-// program's scalar vector while it is lowered.
+// The source of run-time scalars and random keys: parameters while types are inferred, slots of the program's
+// scalar vector while it is lowered.
 class Slots {
  public:
   virtual ~Slots() = default;
-  // The run-time scalar of argument `index`, a 0-d value of exactly this element type.
+  // Returns the run-time scalar of argument `index`, a 0-d value of exactly this element type.
   virtual Value scalar(size_t index, DType dtype) = 0;
-  // The state for rng_bits (tensor<2xui64>) of this call, the global replica's number already in it.
+  // Returns the state for rng_bits (tensor<2xui64>) of this call, with the global replica's number mixed in.
   virtual Value random_state() = 0;
   virtual Replicas replicas() const = 0;
-  // The global number of the replica that runs the program, a 0-d s32.
+  // Returns the global number of the replica that runs the program, a 0-d s32.
   virtual Value replica_id() = 0;
-  // What the host's handlers check to be the same in all processes: the program's hash, and the number of
-  // the collective within the program (counted up by each call). `turn` is what the call before it gave to
-  // its follower, empty for the first: so they run in this order, whatever else they depend on.
+  // The values that the host's handlers compare between processes: the program's hash, and the number of the
+  // collective within the program (each call counts it up). `turn` is a result of the previous call, empty
+  // for the first: it makes the calls run in this order, in addition to their other dependencies.
   struct Site {
     int64_t program = 0;
     int64_t number = 0;
     Value turn;
   };
   virtual Site& next_site() = 0;
-  // Statistics are taken over all replicas in this call (see Row::statistics).
+  // Returns whether this call takes its statistics over all replicas (see Row::statistics).
   virtual bool over_replicas() const = 0;
-  // A program that finds other values reports the call when it runs.
+  // Makes the program report the call, when it runs, if it finds other values.
   virtual void expect(const Expectation&) {}
 };
 
@@ -138,19 +138,20 @@ class Emit {
   std::string_view text(std::string_view name) const;  // "" when None
   std::optional<DType> dtype(std::string_view name) const;
 
-  // A number argument as a 0-d value of this element type: a constant or a run-time slot, as the row says.
+  // Returns a number argument as a 0-d value of this element type: a constant or a run-time slot, as the row
+  // says.
   Value scalar(std::string_view name, DType dtype) const;
-  // The same, broadcast to these dims.
+  // Returns a number argument broadcast to these dims.
   Value scalar(std::string_view name, DType dtype, const Dims& dims) const;
-  // A tensor or number argument with this element type: a number is 0-d, a tensor keeps its dims.
+  // Returns a tensor or number argument with this element type: a number is 0-d, a tensor keeps its dims.
   Value operand(std::string_view name, DType dtype) const;
-  // The value of a number argument that the row lists in `constants`.
+  // Returns the value of a number argument that the row lists in `constants`.
   double number(std::string_view name) const;
-  // True when the argument is a constant of this value (see Row::constant_if_one).
+  // Returns whether the argument is a constant of this value (see Row::constant_if_one).
   bool is_constant(std::string_view name, double value) const;
   Category category(std::string_view name) const;
 
-  // The state for rng_bits of this call; only for rows with `random`.
+  // Returns the state for rng_bits of this call; only for rows with `random`.
   Value random_state() const { return slots_.random_state(); }
 
   // For collectives; see Slots.
@@ -160,12 +161,12 @@ class Emit {
   bool over_replicas() const { return slots_.over_replicas(); }
   void expect(const Expectation& expectation) const { slots_.expect(expectation); }
 
-  // Type promotion as PyTorch does it, over the named arguments (tensors, tensor lists and numbers; absent
-  // ones are skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts
-  // only when its category (bool < integer < float < complex) is higher.
+  // Promotes types as PyTorch does, over the named arguments (tensors, tensor lists and numbers; absent ones
+  // are skipped): tensors with dimensions before 0-d tensors before numbers, and a later group counts only if
+  // its category (bool < integer < float < complex) is higher.
   DType promote(std::initializer_list<std::string_view> names) const;
-  // `promote`, with integers and bool made the default float: for division, sqrt, sin and the like. Complex
-  // numbers stay.
+  // Does `promote`, with integers and bool made the default float: for division, sqrt, sin and similar
+  // functions. Complex numbers stay complex.
   DType promote_float(std::initializer_list<std::string_view> names) const;
 
   // Throws sluice::Error(kInvalidArgument): "aten::mm: message".
@@ -184,14 +185,14 @@ class Emit {
   Slots& slots_;
 };
 
-// The common type of two tensors' element types: u8 with s8 is s16, bf16 with f16 is f32, an integer with a
-// float is that float.
+// Returns the common type of two tensors' element types: u8 with s8 is s16, bf16 with f16 is f32, an integer
+// with a float is that float.
 DType promote_types(DType a, DType b);
-// A dimension counted from the end when negative; throws when out of range.
+// Returns a dimension, where a negative one counts from the end; throws if it is out of range.
 int64_t wrap_dim(int64_t dim, int64_t rank);
-// The dims sorted and made non-negative; an empty list means all when `empty_is_all`.
+// Returns the dims sorted and non-negative; an empty list means all dims if `empty_is_all`.
 Dims wrap_dims(const Dims& dims, int64_t rank, bool empty_is_all);
-// The shape that NumPy's broadcast rule gives two shapes; throws when there is none.
+// Returns the shape that NumPy's broadcast rule gives two shapes; throws if they do not broadcast.
 Dims broadcast_dims(const Dims& a, const Dims& b);
 
 }  // namespace sluice::ops

@@ -1,5 +1,5 @@
-// Fourier transforms over any dimensions, one after the other. StableHLO's inverse divides by the length, and
-// LibTorch's by what `normalization` says.
+// Fourier transforms over any dimensions, one after the other. StableHLO's inverse divides by the length,
+// LibTorch's by a factor that `normalization` chooses.
 #include <cmath>
 
 #include "sluice/base/strings.h"
@@ -10,7 +10,7 @@ namespace {
 
 using stablehlo::Fft;
 
-// The transform along one dimension.
+// Returns the transform along one dimension.
 Value along(Builder& b, Value x, int64_t dim, Fft kind, int64_t length) {
   Dims order;
   for (int64_t d = 0; d < x.rank(); ++d)
@@ -22,15 +22,15 @@ Value along(Builder& b, Value x, int64_t dim, Fft kind, int64_t length) {
   return b.transpose(made, back);
 }
 
-// The dims as the call gives them: their order matters, the last one is the one that is halved.
+// Returns the dims in the order of the call, which matters: the last one is halved.
 Dims transformed_dims(Emit& e, Value x) {
   Dims dims;
   for (int64_t dim : e.ints("dim")) dims.push_back(wrap_dim(dim, x.rank()));
   return dims;
 }
 
-// x times the factor of `normalization` (0: 1, 1: 1 / sqrt(n), 2: 1 / n for n numbers), beside what the
-// inverse transforms have divided by.
+// Multiplies x by the factor of `normalization` (0: 1, 1: 1 / sqrt(n), 2: 1 / n for n numbers), and by the
+// number that the inverse transforms have divided by.
 Value normalized(Emit& e, Value x, double n, double divided) {
   const int64_t mode = e.integer("normalization");
   e.check(mode >= 0 && mode <= 2, base::str("expected a normalization of 0, 1 or 2, found ", mode));

@@ -1,5 +1,5 @@
-// float8 (e4m3fn and e5m2): its products, and the rows of other families that take it. As in LibTorch it is a
-// type to keep numbers in: arithmetic is refused, except products, which are scaled.
+// float8 (e4m3fn and e5m2): its products, and the list of rows of other families that take it. As in LibTorch
+// it is a type for storing numbers: arithmetic is refused, except products, which are scaled.
 #include "sluice/ops/row_types.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace sluice::ops {
 namespace {
 
-// A scale of the whole operand (one number), or of each of its rows or columns, broadcast to [M, N] of the
-// product. `dim`: which of them, 0 for the rows of `self`, 1 for the columns of `mat2`.
+// Returns a scale of the whole operand (one number), or of each of its rows or columns, broadcast to [M, N]
+// of the product. `dim`: 0 for the rows of `self`, 1 for the columns of `mat2`.
 Value scale_of(Emit& e, std::string_view name, const Dims& product, int64_t dim) {
   const Value scale = e.tensor(name);
   Dims by_line = {1, 1};
@@ -23,8 +23,8 @@ Value scale_of(Emit& e, std::string_view name, const Dims& product, int64_t dim)
   return e.b.broadcast(scale.type().numel() == 1 ? e.b.reshape(scale, {}) : scale, product);
 }
 
-// scale_a scale_b (self @ mat2) + bias, computed in f32. XLA's GPU compiler makes a float8 GEMM of a product
-// whose operands are converted from float8; elsewhere the conversion is what happens.
+// Returns scale_a scale_b (self @ mat2) + bias, computed in f32. XLA's GPU compiler turns a product whose
+// operands are converted from float8 into a float8 GEMM; other compilers do the conversion.
 Values scaled_mm(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), mat2 = e.tensor("mat2");
@@ -54,7 +54,7 @@ constexpr Row kRows[] = {
     {.name = "aten::_scaled_mm", .emit = scaled_mm},
 };
 
-// Sorted. What LibTorch's own CPU takes: rows that move, choose or compare elements, and products.
+// Sorted. The rows that LibTorch's own CPU supports: they move, choose or compare elements, or multiply.
 constexpr std::array kTakeFloat8 = std::to_array<std::string_view>({
     "aten::_scaled_mm",    "aten::abs",
     "aten::cat",           "aten::constant_pad_nd",

@@ -1,9 +1,9 @@
 // The regularized incomplete gamma functions P (igamma) and Q = 1 - P (igammac), and exp(x²) erfc(x) (erfcx).
 //
-// P by its power series where x is at most a, else Q by its continued fraction (Cephes (Moshier), igam.c);
-// for a beyond 20,000, where these need thousands of rounds, both by the uniform expansion of Temme (1979).
-// All of it in f64, since their factor x^a exp(-x) / Gamma(a + 1) is a small difference of large numbers in
-// the exponent. erfcx by the rational approximations of Cody (1969).
+// P is computed by its power series if x is at most a, else Q by its continued fraction (Cephes (Moshier),
+// igam.c); for a above 20,000, where these need thousands of rounds, both by the uniform expansion of Temme
+// (1979). All of it is in f64, because their factor x^a exp(-x) / Gamma(a + 1) is a small difference of large
+// numbers in the exponent. erfcx is computed by the rational approximations of Cody (1969).
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -16,11 +16,12 @@ namespace {
 
 constexpr double kRounding = 1.2e-16;
 constexpr int64_t kMaxRounds = 2000;
-constexpr double kManyRounds = 2e4;  // of a: from here on by the expansion
+constexpr double kManyRounds = 2e4;  // the value of a from which the expansion is used
 
 Value is_above(Builder& b, Value x, double n) { return b.compare(x, number_like(b, n, x), Compare::kGt); }
 
-// log(x^a exp(-x) / Gamma(a + 1)). For large a by Stirling's series, in which the large terms have gone.
+// Returns log(x^a exp(-x) / Gamma(a + 1)). For large a it uses Stirling's series, in which the large terms
+// cancel.
 Value log_factor(Builder& b, Value a, Value x) {
   const auto number = [&](double n) { return number_like(b, n, a); };
   const Value one = number(1), big = is_above(b, a, 10);
@@ -39,8 +40,8 @@ Value log_factor(Builder& b, Value a, Value x) {
   return b.select(big, stirling, plain);
 }
 
-// Repeats `body` until the first of its values, true where an element has converged, is so everywhere. The
-// second is the number of rounds.
+// Repeats `body` until the first of its values (true for an element that has converged) is true everywhere.
+// The second value is the number of rounds.
 Values until_all(Builder& b, Values start,
                  const std::function<Values(Builder&, std::span<const Value>)>& body) {
   const Dims all = all_dims(start[0]);
@@ -53,7 +54,7 @@ Values until_all(Builder& b, Values start,
       body);
 }
 
-// The sum of x^n / ((a + 1) … (a + n)).
+// Returns the sum of x^n / ((a + 1) … (a + n)).
 Value series(Builder& b, Value a, Value x, Value wanted) {
   const auto number = [&](double n) { return number_like(b, n, a); };
   const Value one = number(1);
@@ -68,7 +69,7 @@ Value series(Builder& b, Value a, Value x, Value wanted) {
       })[4];
 }
 
-// Gamma(a, x) exp(x) x^-a by its continued fraction, for x above a and 1.
+// Returns Gamma(a, x) exp(x) x^-a by its continued fraction, for x above a and 1.
 Value fraction(Builder& b, Value a, Value x, Value wanted) {
   const auto number = [&](double n) { return number_like(b, n, a); };
   const Value one = number(1), y = b.subtract(one, a), z = b.add(b.add(x, y), one);
@@ -84,7 +85,7 @@ Value fraction(Builder& b, Value a, Value x, Value wanted) {
     const Value ratio = in.divide(over, under);
     const Value change = in.abs(in.divide(in.subtract(v[9], ratio), ratio));
     const Value more = in.compare(change, number(kRounding), Compare::kGt);
-    // Both sides grow without end; only their ratio counts.
+    // Both sides grow without bound; only their ratio matters.
     const Value scale =
         in.select(in.compare(in.abs(over), number(0x1p52), Compare::kGt), number(0x1p-52), number(1));
     return Values{in.or_(v[0], in.not_(more)),
@@ -100,9 +101,9 @@ Value fraction(Builder& b, Value a, Value x, Value wanted) {
   })[9];
 }
 
-// Q for a beyond kManyRounds: erfc(eta sqrt(a / 2)) / 2 and a correction, eta²/2 = d - log(1 + d), d = x/a
-// - 1. Where the correction is not 0, eta is below 0.1: Taylor series of its first two coefficients are
-// enough.
+// Returns Q for a above kManyRounds: erfc(eta sqrt(a / 2)) / 2 and a correction, with eta²/2 = d - log(1 + d)
+// and d = x/a - 1. Where the correction is not 0, eta is below 0.1, so that Taylor series of its first two
+// coefficients are enough.
 Value expansion(Builder& b, Value a, Value x) {
   const auto number = [&](double n) { return number_like(b, n, a); };
   constexpr double kFirst[] = {-1.85406221071515996e-6, -2.18544851067999216e-6, 3.91926317852243778e-5,
@@ -122,7 +123,7 @@ Value expansion(Builder& b, Value a, Value x) {
   return b.add(b.multiply(tail, number(0.5)), b.multiply(density, correction));
 }
 
-// P, or with Upper its complement Q.
+// Returns P, or with Upper its complement Q.
 template <bool Upper>
 Value incomplete_gamma(Builder& b, Value a, Value x) {
   const auto number = [&](double n) { return number_like(b, n, a); };
@@ -134,7 +135,7 @@ Value incomplete_gamma(Builder& b, Value a, Value x) {
   const Value above = b.and_(b.compare(x, a, Compare::kGt), is_above(b, x, 1));
   const Value few = b.and_(proper, b.not_(many));
   const Value by_fraction = b.and_(few, above), by_series = b.and_(few, b.not_(above));
-  // Elements that take another way have numbers that end the loops at once.
+  // Elements that use another method get numbers that end the loops at once.
   const Value factor = b.exp(log_factor(b, b.select(few, a, one), b.select(few, x, one)));
   const Value lower =
       b.multiply(factor, series(b, b.select(by_series, a, one), b.select(by_series, x, one), by_series));
@@ -147,7 +148,7 @@ Value incomplete_gamma(Builder& b, Value a, Value x) {
   result = b.select(many, Upper ? far : other(far), result);
   const Value all = Upper ? zero : one, none = Upper ? one : zero, nan = number(NAN);
   result = b.select(b.or_(is_nan(b, a), is_nan(b, x)), nan, result);
-  // At the ends, as in LibTorch (ATen/native/Math.h).
+  // The results at the ends are LibTorch's (ATen/native/Math.h).
   const Value x_infinite = is_equal(b, x, INFINITY), a_infinite = is_equal(b, a, INFINITY);
   result = b.select(x_infinite, all, result);
   result = b.select(a_infinite, b.select(x_infinite, nan, none), result);
@@ -156,7 +157,7 @@ Value incomplete_gamma(Builder& b, Value a, Value x) {
   return b.select(b.or_(is_less(b, a, 0), is_less(b, x, 0)), nan, result);
 }
 
-// erfcx in (0.46875, 4] and above, highest powers first.
+// The coefficients of erfcx in (0.46875, 4] and above, highest powers first.
 constexpr double kMiddleOver[] = {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
                                   6.61191906371416295e1,  2.98635138197400131e2,  8.81952221241769090e2,
                                   1.71204761263407058e3,  2.05107837782607147e3,  1.23033935479799725e3};
@@ -188,8 +189,8 @@ Value scaled_erfc(Builder& b, Value x) {
   const Value rest = b.multiply(square, ratio(b, square, kFarOver, kFarUnder));
   const Value far = b.multiply(b.subtract(number(std::numbers::inv_sqrtpi), rest), inverse);
   const Value right = b.select(is_less(b, size, 4), middle, far);
-  // exp(x²) in two factors: the first argument has few bits, so that its square is exact.
-  const Value bounded = b.minimum(size, number(30));  // whose result is infinite
+  // exp(x²) is split into two factors: the first argument has few bits, so that its square is exact.
+  const Value bounded = b.minimum(size, number(30));  // the result for 30 is infinite
   const Value coarse = b.divide(b.floor(b.multiply(bounded, number(16))), number(16));
   const Value fine = b.multiply(b.subtract(bounded, coarse), b.add(bounded, coarse));
   const Value growth = b.multiply(b.exp(b.multiply(coarse, coarse)), b.exp(fine));

@@ -1,5 +1,5 @@
-// The direction of LBFGS's next step: the two loops over what is kept of the last steps, as loops of the
-// program, so that it does not grow with the history (Nocedal and Wright, "Numerical Optimization", 7.4).
+// The direction of LBFGS's next step: the two loops over the history of steps, as loops of the program, so
+// that it does not grow with the history (Nocedal and Wright, "Numerical Optimization", 7.4).
 #include <span>
 
 #include "sluice/base/strings.h"
@@ -24,9 +24,9 @@ Value plus(Builder& b, Value x, Value factor, Value y) {
   return b.add(x, b.multiply(b.broadcast(factor, y.dims()), y));
 }
 
-// gradient [n]; steps, changes [pairs, n], the newest last: by how much the parameters changed and their
-// gradient with them; inverse [pairs]: 1 / (step · change), 0 for a row that holds no pair; scale: 0-d, of
-// the initial Hessian. Result: [n].
+// gradient [n]; steps, changes [pairs, n], the newest last: the changes of the parameters and of their
+// gradient; inverse [pairs]: 1 / (step · change), 0 for a row without a pair; scale: 0-d, the initial
+// Hessian's. Result: [n].
 Values direction(Emit& e) {
   const Value gradient = e.tensor("gradient"), steps = e.tensor("steps"), changes = e.tensor("changes");
   const Value inverse = e.tensor("inverse"), scale = e.tensor("scale");

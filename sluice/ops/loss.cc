@@ -1,8 +1,8 @@
 // Loss functions and their gradients, computed in f32 for bf16 and f16.
 //
-// A class label outside [0, classes) that is not ignore_index raises in LibTorch; a compiled program cannot
-// raise, so it makes the loss NaN (the data rooms check labels before that). Its gradient is that of a class
-// without a weight: 0.
+// A class label outside [0, classes) that is not ignore_index raises in LibTorch. A compiled program cannot
+// raise, so the loss becomes NaN (the data rooms check labels before that), and the gradient is 0, as for a
+// class without a weight.
 #include "sluice/ops/loss.h"
 
 #include <limits>
@@ -18,7 +18,7 @@ using loss::kMean;
 using loss::kNone;
 using loss::kSum;
 
-// The loss of each element, reduced as the argument `reduction` says.
+// Reduces the loss of each element as the argument `reduction` says.
 Value reduced(Emit& e, Value loss) {
   const int64_t reduction = e.integer("reduction");
   if (reduction == kNone) return loss;
@@ -28,7 +28,8 @@ Value reduced(Emit& e, Value loss) {
 
 // ---- Negative log likelihood ----
 
-// One call: scores [N, C, S] in the compute type and labels [N, S]; S is 1 but for nll_loss2d.
+// The labels of one call: scores [N, C, S] in the compute type and labels [N, S]; S is 1 except for
+// nll_loss2d.
 struct Labels {
   Value scores;
   Value label;    // s32, inside [0, C)
@@ -68,8 +69,8 @@ Labels read_labels(Emit& e) {
   return l;
 }
 
-// The score of each label, [N, S]. Rows are gathered; planes are summed over the classes (all but one being
-// 0), because that fuses with what made the scores.
+// Returns the score of each label, [N, S]. Rows are gathered; planes are summed over the classes (all but one
+// of the terms are 0), because that fuses with the code that computes the scores.
 Value picked(Builder& b, const Labels& l) {
   const Dims dims = l.label.dims();
   if (!l.planes)
@@ -108,7 +109,7 @@ Values nll_loss_backward(Emit& e) {
   if (e.integer("reduction") == kMean) grad = b.divide(grad, to(b, e.tensor("total_weight"), type.dtype));
   grad = grad.type().numel() == type.numel() ? b.reshape(grad, type.dims)
                                              : b.broadcast(b.reshape(grad, {}), type.dims);
-  // Ignored labels get exactly 0, also where the total weight is 0.
+  // Ignored labels get exactly 0, even if the total weight is 0.
   grad = b.select(b.and_(l.counted, l.known), b.negate(b.multiply(grad, l.weight)), zeros(b, type));
   const Dims& dims = l.scores.dims();
   return b.composite(stablehlo::composites::kNllGradient, {grad}, {}, [&] {
@@ -132,7 +133,7 @@ Values pair_loss(Emit& e) {
   return {to(e.b, reduced(e, kLoss(e, v[0], v[1])), dtype)};
 }
 
-// grad_output times the loss's derivative by `self`, over the number of elements for the mean.
+// Returns grad_output times the loss's derivative by `self`; for the mean, divided by the number of elements.
 template <Pointwise derivative>
 Values pair_loss_backward(Emit& e) {
   Builder& b = e.b;

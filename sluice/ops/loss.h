@@ -5,7 +5,7 @@
 
 namespace sluice::ops::loss {
 
-// As LibTorch numbers them.
+// Reductions, with LibTorch's numbers.
 enum Reduction : int64_t { kNone = 0, kMean = 1, kSum = 2 };
 
 // ctc.cc

@@ -1,6 +1,6 @@
 // Margin losses of several classes, and their gradients, computed in f32 for bf16 and f16.
 //
-// A label outside the classes raises in LibTorch; a compiled program cannot raise: the loss is NaN.
+// A label outside the classes raises in LibTorch; a compiled program cannot raise, so the loss is NaN.
 #include <limits>
 
 #include "sluice/base/strings.h"
@@ -28,7 +28,8 @@ Scores read_scores(Emit& e) {
   return s;
 }
 
-// Losses [samples] as the argument `reduction` says; unreduced, that of a sample without a batch is 0-d.
+// Reduces losses [samples] as the argument `reduction` says; without reduction, a single sample's loss is 0-d
+// if it has no batch dimension.
 Value reduced(Emit& e, Value losses, bool batched) {
   Builder& b = e.b;
   const int64_t reduction = e.integer("reduction");
@@ -116,7 +117,7 @@ Values multi_margin_backward(Emit& e) {
 
 namespace {
 
-// Labels are listed up to the first negative one.
+// The labels of the samples, listed up to the first negative label.
 struct MultiLabel {
   Scores s;
   Value label;      // s32 [samples, labels]
@@ -144,7 +145,7 @@ MultiLabel read_multilabel(Emit& e) {
   return m;
 }
 
-// [samples, labels, classes]: 1 - x[y] + x[i], and whether it counts.
+// Returns 1 - x[y] + x[i] and whether it counts, [samples, labels, classes].
 std::pair<Value, Value> violations(Builder& b, const MultiLabel& m) {
   const Dims dims = {m.s.samples, m.s.classes, m.s.classes};
   const Value of_label = gather_elements(b, m.s.x, 1, m.label);

@@ -1,6 +1,6 @@
-// Matrix products. bf16 and f16 are multiplied as they are (XLA accumulates them in f32); what is added or
-// scaled afterwards is computed in f32. `beta` 0 leaves the added tensor unread, as in LibTorch, so that its
-// NaNs don't count.
+// Matrix products. bf16 and f16 are multiplied directly (XLA accumulates them in f32); additions and scalings
+// after the product are computed in f32. With `beta` 0 the added tensor is not read, as in LibTorch, so that
+// its NaNs do not count.
 #include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
 
@@ -43,13 +43,13 @@ Value batched_product(Emit& e, std::string_view left, std::string_view right) {
                  {.lhs_batch = {0}, .rhs_batch = {0}, .lhs_contract = {2}, .rhs_contract = {1}});
 }
 
-// x times a number argument; x itself when the number is the constant 1.
+// Returns x times a number argument; x itself if the number is the constant 1.
 Value scaled(Emit& e, Value x, std::string_view factor) {
   if (e.is_constant(factor, 1)) return x;
   return e.b.multiply(x, e.scalar(factor, x.dtype(), x.dims()));
 }
 
-// beta * self + alpha * product, in the product's type; self is broadcast.
+// Returns beta * self + alpha * product, in the product's type; self is broadcast.
 Values add_scaled(Emit& e, Value product) {
   const Value self = e.tensor("self");
   check_same_type(e, self, product);
@@ -68,7 +68,7 @@ Values bmm(Emit& e) { return {batched_product(e, "self", "mat2")}; }
 Values addmm(Emit& e) { return add_scaled(e, matrix_product(e, "mat1", "mat2")); }
 Values baddbmm(Emit& e) { return add_scaled(e, batched_product(e, "batch1", "batch2")); }
 
-// The sum of the batch's products: one product that contracts the batch too.
+// Sums the batch's products: one product that contracts the batch too.
 Values addbmm(Emit& e) {
   check_rank(e, "batch1", 3);
   check_rank(e, "batch2", 3);
@@ -76,7 +76,8 @@ Values addbmm(Emit& e) {
                                {.lhs_contract = {0, 2}, .rhs_contract = {0, 1}}));
 }
 
-// As a sum of products: XLA adds those of two vectors one by one on a CPU, and those of a sum in parts.
+// Computes the product of two vectors as a sum of products: on a CPU XLA adds a dot product's terms one by
+// one, but a sum's terms in parts.
 Value vector_product(Emit& e, Value self, Value other) {
   Builder& b = e.b;
   check_same_type(e, self, other);
@@ -108,7 +109,7 @@ Values vdot(Emit& e) {
   return {vector_product(e, e.b.conjugate(e.tensor("self")), e.tensor("other"))};
 }
 
-// int8 times int8 into int32.
+// Multiplies int8 by int8 into int32.
 Values int_mm(Emit& e) {
   check_rank(e, "self", 2);
   check_rank(e, "mat2", 2);
@@ -122,7 +123,8 @@ Value with_ones_at(Builder& b, Value x, const Dims& positions) {
   return b.reshape(x, dims);
 }
 
-// The bilinear layer's product: three tensors with dimensions of size 1 put in, multiplied and summed.
+// Computes the bilinear layer's product: three tensors get dimensions of size 1, and are multiplied and
+// summed.
 Values trilinear(Emit& e) {
   Builder& b = e.b;
   const DType dtype = e.promote({"i1", "i2", "i3"});
@@ -134,7 +136,7 @@ Values trilinear(Emit& e) {
   return {to(b, b.reduce_sum(all, wrap_dims(e.ints("sumdim"), all.rank(), false)), dtype)};
 }
 
-// The vector product along a dimension of size 3: result[i] = x[i + 1] y[i + 2] - x[i + 2] y[i + 1].
+// Returns the vector product along a dimension of size 3: result[i] = x[i + 1] y[i + 2] - x[i + 2] y[i + 1].
 Values cross(Emit& e) {
   Builder& b = e.b;
   Value x = e.tensor("self"), y = e.tensor("other");

@@ -1,9 +1,9 @@
 // Batch, layer and group normalization and their gradients.
 //
 // Variances are computed in two passes (the mean first, then the squared distances from it): the one-pass
-// formula E[x²] - E[x]² loses all digits when the mean is large. The mean itself is taken of distances from
-// an element, as `centre` (common.h) does. Statistics of bf16 and f16 inputs are computed in f32; they are
-// returned in the parameters' type, as LibTorch does (f32 beside f32 weights).
+// formula E[x²] - E[x]² loses all digits if the mean is large. The mean itself is computed from distances to
+// an element, as in `centre` (common.h). Statistics of bf16 and f16 inputs are computed in f32; they are
+// returned in the parameters' type, as LibTorch does (f32 with f32 weights).
 #include <algorithm>
 
 #include "sluice/base/strings.h"
@@ -16,7 +16,7 @@ namespace {
 
 namespace composites = stablehlo::composites;
 
-// The type of the returned statistics: the parameters' one where there are any.
+// Returns the type of the returned statistics: the parameters' type if there are parameters.
 DType statistics_type(Emit& e, DType input) {
   for (std::string_view name : {"weight", "bias", "running_mean", "running_var"})
     if (const Value parameter = e.tensor_or_empty(name)) return parameter.dtype();
@@ -38,7 +38,7 @@ Dims other_dims(int64_t rank, const Dims& dims) {
 
 Value divided(Builder& b, Value x, int64_t count) { return b.divide(x, b.splat(count, x.type())); }
 
-// 1 / sqrt(variance + eps)
+// Returns 1 / sqrt(variance + eps).
 Value inverse_deviation(Emit& e, Value variance) {
   return e.b.rsqrt(e.b.add(variance, e.scalar("eps", variance.dtype(), variance.dims())));
 }
@@ -54,7 +54,7 @@ Moments moments(Builder& b, Value x, const Dims& dims) {
   return {c.mean, divided(b, squares, elements(x, dims)), c.distances};
 }
 
-// x * weight + bias, where the parameters that there are lie along `dims`.
+// Returns x * weight + bias; each of the two is optional and has the dimensions `dims`.
 Value scale_and_shift(Emit& e, Value x, const Dims& dims) {
   Builder& b = e.b;
   if (const Value weight = e.tensor_or_empty("weight"))
@@ -71,15 +71,16 @@ Dims all_but_channels(Emit& e, Value x) {
   return other_dims(x.rank(), {1});
 }
 
-// Whether the statistics are those of all replicas' batches (SyncBatchNorm).
+// Returns whether the statistics are over all replicas' batches (SyncBatchNorm).
 bool synced(Emit& e) { return e.over_replicas() && e.replicas().count > 1; }
 
-// The values' means over all replicas, in one collective, when `synced`.
+// Returns the values' means over all replicas, in one collective, if `synced`.
 Values synced_means(Emit& e, const Values& means) {
   return synced(e) ? all_reduce(e, means, Reduction::kMean) : means;
 }
 
-// The same over all replicas' batches. A replica's distances from the common mean have a mean of their own.
+// Returns the moments over all replicas' batches. A replica's distances from the common mean have a mean of
+// their own.
 Moments synced_moments(Emit& e, Value x, const Dims& dims) {
   Builder& b = e.b;
   const Moments local = moments(b, x, dims);
@@ -88,19 +89,19 @@ Moments synced_moments(Emit& e, Value x, const Dims& dims) {
   return {mean, synced_means(e, {square})[0], Value()};
 }
 
-// The parameter of that name in the type that the operation computes in; empty when there is none.
+// Returns the parameter of that name in the type in which the operation computes; empty if it is missing.
 Value parameter(Emit& e, std::string_view name, DType dtype) {
   const Value found = e.tensor_or_empty(name);
   return found ? to(e.b, found, dtype) : found;
 }
 
-// What batch normalization takes from a batch or from what it kept. running_mean and running_var: what it
-// keeps now, empty where nothing is to be written.
+// The statistics that batch normalization takes from a batch or from its running statistics. running_mean and
+// running_var: the new running statistics, empty if nothing is to be written.
 struct BatchStatistics {
   Value mean, inverse, running_mean, running_var;
 };
 
-// old * (1 - factor) + value * factor, in old's type; empty when there is no old value.
+// Returns old * (1 - factor) + value * factor, in old's type; empty without an old value.
 Value moved(Builder& b, Value old, Value value, Value factor) {
   if (!old) return {};
   const Value momentum = b.broadcast(factor, value.dims());
@@ -122,7 +123,7 @@ BatchStatistics batch_statistics(Emit& e, Value x, const Dims& reduced) {
     if (old_mean) made.push_back(moved(b, old_mean, made[0], momentum));
     if (old_var) made.push_back(moved(b, old_var, unbiased, momentum));
   };
-  // Marked with the running statistics where these are of the type that is computed in.
+  // The composite includes the running statistics if these have the type of the computation.
   const bool with_running =
       old_mean && old_var && old_mean.dtype() == x.dtype() && old_var.dtype() == x.dtype();
   const auto statistics = [&] {
@@ -147,7 +148,7 @@ BatchStatistics kept_statistics(Emit& e, DType dtype) {
 }
 
 // Results: output, mean, inverse deviation (both empty tensors outside training), new running mean and
-// variance (no values where nothing is to be written).
+// variance (no values if nothing is to be written).
 Values batch_norm(Emit& e) {
   Builder& b = e.b;
   const Value input = e.tensor("input"), x = to(b, input, compute_type(input.dtype()));
@@ -203,7 +204,7 @@ Values batch_norm_backward(Emit& e) {
     const Value weight = parameter(e, "weight", compute);
     const Value factor = weight ? b.multiply(inverse, weight) : inverse;
     if (train) {
-      // Times the reciprocal: the compiler would divide for each element of x.
+      // The factor is the reciprocal: with a divisor, the compiler would divide for each element of x.
       const Value part = number_like(b, 1.0 / static_cast<double>(elements(x, reduced)), sum);
       const Values means = synced_means(e, {b.multiply(sum, part), b.multiply(product, part)});
       grad_input = b.composite(composites::kBatchNormGradient,
@@ -223,8 +224,8 @@ Values batch_norm_backward(Emit& e) {
 
 // ---- Layer and group normalization: statistics of parts of each sample ----
 
-// x as it was normalized, from what was kept of its statistics: (x - mean) * rstd. `mean` is the mean of that
-// over `dims`, in x's dims: what the rounding of the kept mean left in it.
+// The normalized x, computed again from the kept statistics: (x - mean) * rstd. `mean` is its mean over
+// `dims`, in x's dims: an error from the rounding of the kept mean.
 struct Normalized {
   Value raw, mean;
   Value exact(Builder& b) const { return b.subtract(raw, mean); }
@@ -240,8 +241,8 @@ Normalized normalized_again(Builder& b, Value x, Value mean, Value rstd, const D
   return {raw, mean_over(b, raw, dims)};
 }
 
-// rstd * (grad - mean(grad) - exact * mean(grad * exact)), the means over `dims`. None of the three means
-// waits for another, so that one pass makes all of them.
+// Returns rstd * (grad - mean(grad) - exact * mean(grad * exact)), with means over `dims`. None of the three
+// means depends on another, so that one pass computes all of them.
 Value normalized_gradient(Builder& b, Value grad, const Normalized& n, Value rstd, const Dims& dims) {
   const Value shift = mean_over(b, grad, dims);
   const Value slope = b.subtract(mean_over(b, b.multiply(grad, n.raw), dims), b.multiply(n.mean, shift));
@@ -249,7 +250,7 @@ Value normalized_gradient(Builder& b, Value grad, const Normalized& n, Value rst
   return b.multiply(rest, rstd);
 }
 
-// The dimensions that layer normalization runs over: the last ones.
+// Returns the dimensions that layer normalization runs over: the last ones.
 Dims layer_dims(Emit& e, Value input) {
   const Dims& shape = e.ints("normalized_shape");
   const int64_t first = input.rank() - static_cast<int64_t>(shape.size());
@@ -286,7 +287,7 @@ Values layer_norm_backward(Emit& e) {
   const Value x = to(b, input, compute), grad = to(b, e.tensor("grad_out"), compute);
   const Dims reduced = layer_dims(e, input), kept = other_dims(x.rank(), reduced);
   const Dims& mask = e.ints("output_mask");
-  // Those that are wanted.
+  // Returns the gradients that are wanted.
   const auto gradients = [&] {
     const Value rstd = b.broadcast(to(b, e.tensor("rstd"), compute), x.dims());
     const Value mean = b.broadcast(to(b, e.tensor("mean"), compute), x.dims());
@@ -317,7 +318,7 @@ Values layer_norm_backward(Emit& e) {
   return results;
 }
 
-// [N, groups, channels of a group, positions]
+// Returns [N, groups, channels of a group, positions].
 Dims group_dims(Emit& e, Value input) {
   const int64_t n = e.integer("N"), channels = e.integer("C"), positions = e.integer("HxW"),
                 groups = e.integer("group");

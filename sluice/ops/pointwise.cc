@@ -11,7 +11,8 @@ namespace {
 // ---- one argument ----
 
 Value exp2(Builder& b, Value x) { return b.power(number_like(b, 2, x), x); }
-// log(x) times a real number. Of a complex number each part is: -infinity times a zero part would be NaN.
+// Returns log(x) times a real number. For a complex number each part is multiplied: -infinity times a zero
+// part would be NaN.
 Value scaled_log(Builder& b, Value x, double scale) {
   const Value log = b.log(x);
   if (!stablehlo::is_complex(x.dtype())) return b.multiply(log, number_like(b, scale, log));
@@ -24,7 +25,7 @@ Value reciprocal(Builder& b, Value x) { return b.divide(number_like(b, 1, x), x)
 Value erfc(Builder& b, Value x) { return b.chlo("erfc", x); }
 Value erfinv(Builder& b, Value x) { return b.chlo("erf_inv", x); }
 Value lgamma(Builder& b, Value x) { return b.chlo("lgamma", x); }
-// At ±0 the pole has a side.
+// At ±0 the sign of the pole depends on the sign of the 0.
 Value digamma(Builder& b, Value x) {
   Value infinity = number_like(b, INFINITY, x);
   Value pole = b.select(sign_bit(b, x), infinity, b.negate(infinity));
@@ -45,8 +46,8 @@ Value sinc(Builder& b, Value x) {
   return b.select(is_equal(b, x, 0), number_like(b, 1, x), b.divide(b.sine(scaled), scaled));
 }
 
-// On a complex number's cut, the negative real numbers, the imaginary part has the sign of the argument's,
-// also of -0.
+// On a complex number's cut, the negative real numbers, the imaginary part has the sign of the argument's
+// imaginary part, even for -0.
 Value square_root(Builder& b, Value x) {
   const Value root = b.sqrt(x);
   if (!stablehlo::is_complex(x.dtype())) return root;
@@ -54,13 +55,13 @@ Value square_root(Builder& b, Value x) {
   return b.complex(b.real(root), b.select(sign_bit(b, b.imaginary(x)), b.negate(size), size));
 }
 
-// x with ±0 in place of subnormal numbers.
+// Returns x with ±0 in place of subnormal numbers.
 Value without_subnormal(Builder& b, Value x) {
   Value zero = b.select(sign_bit(b, x), number_like(b, -0.0, x), number_like(b, 0, x));
   return b.select(is_less(b, b.abs(x), smallest_normal(x.dtype())), zero, x);
 }
 
-// Of two zeros the second is a ±1 here: where XLA knows both when it compiles, it may divide them.
+// If both are zeros, ±1 replaces the second: XLA may divide two numbers that it knows at compile time.
 Value atan2(Builder& b, Value y, Value x) {
   y = without_subnormal(b, y);
   x = without_subnormal(b, x);
@@ -74,7 +75,7 @@ Value angle(Builder& b, Value x) {
   return b.select(is_nan(b, x), x, result);
 }
 
-// A complex number's is real.
+// The angle of a complex number is real.
 Values angle_of(Emit& e) {
   const DType dtype = e.promote_float({"self"});
   Value result = angle(e.b, e.operand("self", compute_type(dtype)));
@@ -87,7 +88,7 @@ Value entropy(Builder& b, Value x) {
   return b.select(is_less(b, x, 0), number_like(b, -INFINITY, x), at_zero);
 }
 
-// Integers are whole already.
+// Integers need no rounding.
 template <Value (Builder::*Fn)(Value)>
 Values round_to_whole(Emit& e) {
   Value x = e.tensor("self");
@@ -170,7 +171,7 @@ Values nan_to_num(Emit& e) {
 
 // ---- two arguments ----
 
-// `other` times alpha, for add, sub and rsub.
+// Returns `other` times alpha, for add, sub and rsub.
 Value scaled_by_alpha(Emit& e, Value x) {
   if (e.is_constant("alpha", 1)) return x;
   return e.b.multiply(x, e.scalar("alpha", x.dtype(), x.dims()));
@@ -182,7 +183,7 @@ Values add(Emit& e) {
   return {to(e.b, e.b.add(v[0], scaled_by_alpha(e, v[1])), dtype)};
 }
 
-// Also where the other operand makes the result a number.
+// Refuses a bool operand, even if the other operand makes the result a number.
 void check_no_bool(Emit& e) {
   const bool self = e.promote({"self"}) == DType::kPred, other = e.promote({"other"}) == DType::kPred;
   e.check(
@@ -208,7 +209,7 @@ Values rsub(Emit& e) {
   return {to(e.b, e.b.subtract(v[1], scaled_by_alpha(e, v[0])), dtype)};
 }
 
-// True where the result of a division leaves a remainder of the other sign than the divisor's.
+// Returns whether a division's remainder has the other sign than the divisor.
 Value needs_floor(Builder& b, Value rest, Value divisor) {
   Value zero = number_like(b, 0, rest);
   Value differs =
@@ -223,8 +224,8 @@ Value floor_quotient_of_integers(Builder& b, Value x, Value y) {
   return b.select(needs_floor(b, rest, y), b.subtract(quotient, number_like(b, 1, quotient)), quotient);
 }
 
-// Python's floor division: exact where floor(x / y) is off by one, because x / y was rounded up to a whole
-// number.
+// Python's floor division: exact even where floor(x / y) is off by one because x / y was rounded up to an
+// integer.
 Value floor_quotient_of_floats(Builder& b, Value x, Value y) {
   Value rest = b.remainder(x, y);
   Value one = number_like(b, 1, x);
@@ -244,7 +245,7 @@ Value floor_quotient(Builder& b, Value x, Value y) {
                                         : floor_quotient_of_integers(b, x, y);
 }
 
-// Integers have no quotient by zero.
+// Checks that integers are not divided by zero.
 template <auto Fn>
 Values division(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
@@ -265,7 +266,7 @@ Values div_mode(Emit& e) {
   }>(e);
 }
 
-// The remainder with the divisor's sign, as Python's %.
+// Returns the remainder with the divisor's sign, as Python's %.
 Value modulo(Builder& b, Value x, Value y) {
   Value rest = b.remainder(x, y);
   if (stablehlo::is_unsigned(x.dtype())) return rest;
@@ -295,7 +296,7 @@ Value logaddexp2(Builder& b, Value x, Value y) {
   return b.select(same_infinity, x, sum);
 }
 
-// Subnormal numbers count as 0: compilers for accelerators, and XLA's for CPUs, make 0 of them.
+// Subnormal numbers count as 0, as compilers for accelerators, and XLA's for CPUs, treat them.
 Value hypot(Builder& b, Value x, Value y) {
   x = b.abs(x);
   y = b.abs(y);
@@ -303,11 +304,11 @@ Value hypot(Builder& b, Value x, Value y) {
   Value ratio = b.divide(small, large);
   Value root = b.multiply(large, b.sqrt(b.add(number_like(b, 1, x), b.multiply(ratio, ratio))));
   root = b.select(is_less(b, large, smallest_normal(x.dtype())), large, root);
-  // Infinite beside a NaN too.
+  // The result is infinite even if the other operand is NaN.
   return b.select(b.or_(is_equal(b, x, INFINITY), is_equal(b, y, INFINITY)), infinity, root);
 }
 
-// NaN only where both are.
+// The result is NaN only if both operands are.
 Value fmax(Builder& b, Value x, Value y) {
   return b.select(is_nan(b, x), y, b.select(is_nan(b, y), x, b.maximum(x, y)));
 }
@@ -335,8 +336,8 @@ Value shift_right(Builder& b, Value x, Value y) {
   return stablehlo::is_unsigned(x.dtype()) ? b.shift_right_logical(x, y) : b.shift_right_arithmetic(x, y);
 }
 
-// Powers of whole numbers by squaring, as many times as the largest exponent has bits: XLA's own looks at six
-// of them. An exponent below 0 is XLA's.
+// Powers of integers by repeated squaring, once for each bit of the largest exponent: XLA's own power reads
+// only six bits. For an exponent below 0, XLA's power is used.
 Value whole_power(Builder& b, Value x, Value exponent) {
   const Value zero = b.splat(0, exponent.type()), one = b.splat(1, exponent.type());
   const Value negative = stablehlo::is_unsigned(exponent.dtype()) ? Value() : is_less(b, exponent, 0);
@@ -356,7 +357,7 @@ Value whole_power(Builder& b, Value x, Value exponent) {
   return negative ? b.select(negative, b.power(x, exponent), end[0]) : end[0];
 }
 
-// A complex 0 has no logarithm to raise it by: it stays 0, or becomes infinite for an exponent below 0.
+// A complex 0 has no logarithm: its power is 0, or infinite for an exponent below 0.
 Value power(Builder& b, Value x, Value exponent) {
   if (stablehlo::is_integer(x.dtype())) return whole_power(b, x, exponent);
   const Value result = b.power(x, exponent);
@@ -368,7 +369,7 @@ Value power(Builder& b, Value x, Value exponent) {
   return b.select(b.and_(is_equal(b, x, 0), b.or_(above, below)), of_zero, result);
 }
 
-// Repeated squaring for small constant exponents, as exact as PyTorch's own.
+// Repeated squaring for small constant exponents, as exact as PyTorch's.
 Value constant_power(Emit& e, Value x, double exponent) {
   Builder& b = e.b;
   if (exponent == 1) return x;
@@ -401,7 +402,7 @@ Values pow(Emit& e) {
   return {to(e.b, power(e.b, v[0], v[1]), dtype)};
 }
 
-// Below 1 the sum diverges, also where q is a pole.
+// For x below 1 the sum diverges, even where q is a pole.
 Value zeta(Builder& b, Value x, Value q) {
   return b.select(is_less(b, x, 1), number_like(b, NAN, x), b.chlo("zeta", x, q));
 }
@@ -456,7 +457,7 @@ Values addcdiv(Emit& e) {
   return {to(b, b.add(v[0], b.divide(numerator, v[2])), dtype)};
 }
 
-// NaN anywhere wins; max wins over min.
+// A NaN in any operand wins; max wins over min.
 Values clamp(Emit& e) {
   const DType dtype = e.promote({"self", "min", "max"});
   Builder& b = e.b;

@@ -1,13 +1,13 @@
-// Fake quantization: floats rounded to the numbers that integers with a scale and a zero point stand for, and
-// where the gradient passes (not where a number was cut off at the ends).
+// Fake quantization: rounds floats to the numbers that integers with a scale and a zero point represent, and
+// computes where the gradient passes (not where a number was clipped).
 #include "sluice/base/strings.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {
 namespace {
 
-// scale and zero_point have x's dims; x is in its compute type. A zero point that is no integer counts before
-// the number is rounded.
+// scale and zero_point have x's dims; x is in its compute type. A zero point that is not an integer is added
+// before the number is rounded.
 Values quantize(Emit& e, Value x, Value scale, Value zero_point, bool whole_zero_point = true) {
   Builder& b = e.b;
   const int64_t lowest = e.integer("quant_min"), highest = e.integer("quant_max");
@@ -19,7 +19,7 @@ Values quantize(Emit& e, Value x, Value scale, Value zero_point, bool whole_zero
   const Value whole =
       whole_zero_point ? b.add(b.round_even(scaled), zero_point) : b.round_even(b.add(scaled, zero_point));
   const Value inside = b.and_(b.compare(whole, low, Compare::kGe), b.compare(whole, high, Compare::kLe));
-  // A NaN becomes the lowest number, as LibTorch's conversion to an integer makes it.
+  // A NaN becomes the lowest number, as in LibTorch's conversion to an integer.
   const Value number = b.select(is_nan(b, whole), low, b.minimum(b.maximum(whole, low), high));
   return {b.multiply(b.subtract(number, zero_point), scale), inside};
 }
@@ -40,7 +40,7 @@ Values per_tensor(Emit& e) {
   return {to(b, made[0], e.tensor("self").dtype()), made[1]};
 }
 
-// scale and zero_point are tensors of one element; without fake_quant_enabled x passes as it is.
+// scale and zero_point are tensors of one element; without fake_quant_enabled, x is returned unchanged.
 Values per_tensor_of_tensors(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), x = read_self(e);
@@ -57,7 +57,7 @@ Values per_tensor_of_tensors(Emit& e) {
           b.select(enabled, made[1], b.splat(1, made[1].type()))};
 }
 
-// The dimension of x's channels.
+// Returns the dimension of x's channels.
 int64_t read_axis(Emit& e, Value x) {
   const int64_t axis = e.integer("axis");
   e.check(axis >= 0 && axis < x.rank(),
@@ -89,7 +89,7 @@ Values backward(Emit& e) {
   return {b.multiply(grad, to(b, mask, grad.dtype()))};
 }
 
-// What learns its scale and zero point: both are f32 tensors, of one element, or of one for each channel.
+// Quantization with learnt scale and zero point: f32 tensors with one element, or one for each channel.
 
 void check_learnt(Emit& e, std::string_view name, int64_t size) {
   const Value given = e.tensor(name);
@@ -97,7 +97,7 @@ void check_learnt(Emit& e, std::string_view name, int64_t size) {
           base::str("expected '", name, "' of ", size, " floats, found ", in_words(given)));
 }
 
-// Along the channels, or everywhere where there is no axis.
+// Broadcasts an argument along the channels, or to all elements if there is no axis.
 Value spread(Emit& e, std::string_view name, Value x) {
   Builder& b = e.b;
   const Value given = to(b, e.tensor(name), x.dtype());
@@ -137,8 +137,8 @@ Values learnable_backward(Emit& e) {
   e.check(e.integer("quant_min") <= 0 && e.integer("quant_max") >= 0,
           base::str("expected 0 between quant_min and quant_max, found ", e.integer("quant_min"), " and ",
                     e.integer("quant_max")));
-  // One zero point for all: LibTorch cuts off what is behind the point of 0.5 more, and rounds in the forward
-  // pass.
+  // Without an axis there is one zero point: LibTorch adds 0.5 and drops the fraction here, but rounds in the
+  // forward pass.
   const Value zero_point = e.has("axis")
                                ? between_limits(e, b.round_even(learnt_zero))
                                : truncate(b, between_limits(e, b.add(learnt_zero, number_like(b, 0.5, x))));

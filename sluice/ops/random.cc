@@ -1,5 +1,5 @@
-// Random numbers. Each call draws from its own state (see Emit::random_state), so results do not depend on
-// what else runs in the program.
+// Random numbers. Each call draws from its own state (see Emit::random_state), so that results do not depend
+// on other operations in the program.
 #include "sluice/ops/random.h"
 
 #include "sluice/base/strings.h"
@@ -41,7 +41,7 @@ Values log_normal(Emit& e) {
   return {to(e.b, e.b.exp(scaled_normal(e, type)), type.dtype)};
 }
 
-// Halves are drawn in f32: 2^-8 or 2^-11 would cut off the tail.
+// bf16 and f16 are drawn in f32: steps of 2^-8 or 2^-11 would cut off the tail.
 Values exponential(Emit& e) {
   Builder& b = e.b;
   const Type type = e.tensor("self").type();
@@ -70,7 +70,7 @@ Values cauchy(Emit& e) {
 
 // ---- Bernoulli and dropout ----
 
-// True with probability p. f64 probabilities are drawn in f64.
+// Returns true with probability p. f64 probabilities are drawn in f64.
 Value coin(Emit& e, Value p, const Dims& dims) {
   Value u = Source(e).uniform(p.dtype(), dims);
   return e.b.compare(u, e.b.broadcast(p, dims), Compare::kLt);
@@ -85,7 +85,7 @@ Values bernoulli(Emit& e) {
   return {to(e.b, coin(e, p, type.dims), type.dtype)};
 }
 
-// self holds the probabilities.
+// Draws with the probabilities in self.
 Values bernoulli_of_self(Emit& e) {
   Value p = e.tensor("self");
   e.check(stablehlo::is_float(p.dtype()), "expected a tensor of floats, the probabilities; convert it first");
@@ -101,7 +101,7 @@ Values native_dropout(Emit& e) {
   Value one = b.splat(1, p.type());
   Value keep = b.subtract(one, p);
   Value kept = coin(e, keep, x.dims());
-  // With p of 1 nothing is kept, and the factor must not be infinite.
+  // If p is 1, all elements are dropped, and the factor must not be infinite.
   Value factor = b.select(is_equal(b, keep, 0), number_like(b, 0, keep), b.divide(one, keep));
   Value scaled = b.multiply(to(b, x, compute), b.broadcast(factor, x.dims()));
   return {to(b, b.select(kept, scaled, number_like(b, 0, scaled)), x.dtype()), kept};
@@ -117,11 +117,11 @@ Values native_dropout_backward(Emit& e) {
 
 // ---- integers ----
 
-// Whole numbers of [first, first + count) in the element type of self; a count of 0 means all 2^64.
+// Draws integers of [first, first + count) in the element type of self; a count of 0 means all 2^64.
 Values whole_numbers(Emit& e, const Type& type, int64_t first, uint64_t count) {
   Builder& b = e.b;
   Source source(e);
-  const bool narrow = count != 0 && count <= (uint64_t{1} << 24);  // a 32-bit draw is even enough
+  const bool narrow = count != 0 && count <= (uint64_t{1} << 24);  // a 32-bit draw is uniform enough
   const DType drawn = narrow ? DType::kU32 : DType::kU64;
   Value x = source.bits(drawn, type.dims);
   if (count != 0) x = b.remainder(x, b.splat(static_cast<int64_t>(count), x.type()));
@@ -129,7 +129,7 @@ Values whole_numbers(Emit& e, const Type& type, int64_t first, uint64_t count) {
   return {to(b, shifted, type.dtype)};
 }
 
-// One past the largest number that random_() draws for an element type.
+// Returns the number one past the largest that random_() draws for an element type.
 uint64_t default_count(DType dtype) {
   switch (dtype) {
     case DType::kPred:
@@ -172,7 +172,7 @@ Values random_between(Emit& e) {
   return whole_numbers(e, type, e.integer("from"), end - first);
 }
 
-// The numbers 0 … n-1 sorted by random keys.
+// Sorts the numbers 0 … n-1 by random keys.
 Values randperm(Emit& e) {
   Builder& b = e.b;
   const Dims dims = {e.integer("n")};
@@ -185,7 +185,8 @@ Values randperm(Emit& e) {
 
 // ---- multinomial ----
 
-// Without replacement: the categories with the largest log(weight) plus Gumbel noise, the largest first.
+// Draws without replacement: the categories with the largest log(weight) plus Gumbel noise, the largest
+// first.
 Value without_replacement(Emit& e, Value weights, int64_t samples) {
   Builder& b = e.b;
   const int64_t last = weights.rank() - 1;
@@ -199,7 +200,7 @@ Value without_replacement(Emit& e, Value weights, int64_t samples) {
   return b.slice_dim(sorted[1], last, 0, samples);
 }
 
-// With replacement: the number of cumulative weights at or below a uniform draw.
+// Draws with replacement: the number of cumulative weights at or below a uniform draw.
 Value with_replacement(Emit& e, Value weights, int64_t samples) {
   Builder& b = e.b;
   const int64_t last = weights.rank() - 1, categories = weights.dim(last);
@@ -238,7 +239,7 @@ Values multinomial(Emit& e) {
   return {to(e.b, index, DType::kS64)};
 }
 
-// ---- numbers that no distribution has ----
+// ---- checks of the distributions' parameters ----
 
 std::string unless(bool right, std::string_view expected, double found) {
   return right ? "" : base::str("expected ", expected, ", found ", found);

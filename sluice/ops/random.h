@@ -1,4 +1,4 @@
-// What the files of the random family share.
+// Helpers that the files of the random family share.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,7 @@ namespace sluice::ops {
 class Source {
  public:
   explicit Source(Emit& e) : Source(e.b, e.random_state()) {}
-  // Goes on from a state, as inside of a loop.
+  // Continues from a state, as inside a loop.
   Source(Builder& b, Value state) : b_(&b), state_(state) {}
   Value state() const { return state_; }
 
@@ -22,7 +22,8 @@ class Source {
     return bits;
   }
 
-  // Uniform in [0, 1) with as many bits as `dtype` holds exactly; computed and returned in its compute type.
+  // Draws uniform numbers in [0, 1) with all bits that `dtype` holds exactly; computed and returned in its
+  // compute type.
   Value uniform(DType dtype, const Dims& dims) {
     const DType compute = compute_type(dtype);
     const int digits = digits_of(dtype);
@@ -30,11 +31,11 @@ class Source {
                         b_->splat(std::ldexp(1.0, -digits), {compute, dims}));
   }
 
-  // Standard normal, in the compute type, by the inverse of the normal distribution.
+  // Draws standard normal numbers, in the compute type, by the inverse of the normal distribution.
   Value normal(DType dtype, const Dims& dims) {
     const DType compute = compute_type(dtype);
     const int digits = digits_of(compute);
-    // Odd multiples of 2^-digits in (-1, 1): never an end of the interval, exact in the compute type.
+    // Odd multiples of 2^-digits in (-1, 1): never an end of the interval, and exact in the compute type.
     Value centred = b_->subtract(signed_whole(compute, digits, dims),
                                  b_->splat(int64_t{1} << (digits - 1), {signed_type(compute), dims}));
     Value odd = b_->add(b_->convert(centred, compute), b_->splat(0.5, {compute, dims}));
@@ -58,7 +59,7 @@ class Source {
  private:
   static DType signed_type(DType compute) { return compute == DType::kF64 ? DType::kS64 : DType::kS32; }
 
-  // Integers of [0, 2^digits), unsigned.
+  // Draws unsigned integers of [0, 2^digits).
   Value whole(DType compute, int digits, const Dims& dims) {
     const Type type{compute == DType::kF64 ? DType::kU64 : DType::kU32, dims};
     const int width = compute == DType::kF64 ? 64 : 32;
@@ -74,7 +75,7 @@ class Source {
 
 namespace random {
 
-// distributions.cc: draws that are accepted or drawn again, and derivatives by a distribution's parameter.
+// In distributions.cc: draws with rejection, and derivatives by a distribution's parameter.
 Values standard_gamma(Emit& e);
 Values standard_gamma_gradient(Emit& e);
 Values dirichlet(Emit& e);

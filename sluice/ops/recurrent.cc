@@ -1,13 +1,13 @@
-// The steps of recurrent layers, each sequence one loop, whatever its length.
+// The steps of recurrent layers. Each sequence is one loop, independent of its length.
 //
-// What an input adds to the gates does not depend on the step before, so it is one product over all steps in
-// front of the loop ("gates" here), and the weight's gradient is one product over all steps behind it; the
-// loop has the hidden state's product alone. A sequence may be read from its end (`reverse`), and the
+// The input's part of the gates does not depend on the step before, so it is one product over all steps in
+// front of the loop ("gates" here), and the weight's gradient is one product over all steps after it. The
+// loop computes only the hidden state's product. A sequence may be read from its end (`reverse`), and the
 // sequences of a batch may end early: step t then has the first batch_sizes[t] of them, and the others keep
 // their state.
 //
-// Gates stand beside each other as LibTorch has them: i, f, g, o of an LSTM, r, z, n of a GRU. bf16 and f16
-// are multiplied as they are; all else, and the state of a cell from step to step, is f32.
+// Gates are next to each other in LibTorch's order: i, f, g, o for an LSTM, r, z, n for a GRU. bf16 and f16
+// are multiplied directly; everything else, and the state of a cell from step to step, is f32.
 #include <functional>
 #include <span>
 #include <utility>
@@ -19,10 +19,10 @@
 namespace sluice::ops {
 namespace {
 
-// The arguments that all of them have.
+// The arguments that all recurrent operations have.
 struct Steps {
   Value weight;       // [gates * hidden, hidden]
-  Value transposed;   // its transpose, where the state goes through it; made once, before the loop
+  Value transposed;   // its transpose, if the state is multiplied by it; made once, before the loop
   Value batch_sizes;  // [steps], or empty
   int64_t count = 0, batch = 0, hidden = 0;
   bool reverse = false;
@@ -31,7 +31,7 @@ struct Steps {
   Type whole(int64_t parts, DType dtype) const { return {dtype, {count, batch, parts * hidden}}; }
 };
 
-// `sequence` has a step for each in the first dimension: [steps, batch, parts * hidden].
+// Reads the arguments. The first dimension of `sequence` is the steps: [steps, batch, parts * hidden].
 Steps read(Emit& e, std::string_view sequence, int64_t parts, int64_t gates) {
   const Value x = e.tensor(sequence), weight = e.tensor("weight");
   const bool fit = x.rank() == 3 && weight.rank() == 2 && weight.dim(0) == gates * weight.dim(1) &&
@@ -60,22 +60,22 @@ Values starts_at(Builder& b, Value x, Value t) {
   return starts;
 }
 
-// x[t]
+// Returns x[t].
 Value step_of(Builder& b, Value x, Value t) {
   Dims sizes = x.dims();
   sizes[0] = 1;
   return b.reshape(b.dynamic_slice(x, starts_at(b, x, t), sizes), Dims(sizes.begin() + 1, sizes.end()));
 }
 
-// x with x[t] = step
+// Returns x with x[t] = step.
 Value with_step(Builder& b, Value x, Value t, Value step) {
   Dims dims = step.dims();
   dims.insert(dims.begin(), 1);
   return b.dynamic_update_slice(x, b.reshape(to(b, step, x.dtype()), dims), starts_at(b, x, t));
 }
 
-// The steps' numbers where the loop meets them: in the order in which the sequence is read, or for the
-// gradient in the opposite one.
+// The order of the steps in the loop: the order in which the sequence is read, or for the gradient the
+// opposite order.
 enum class Order { kReading, kGradient };
 using Body = std::function<Values(Builder&, Value t, std::span<const Value> carried)>;
 
@@ -86,7 +86,7 @@ Values each_step(Builder& builder, const Steps& s, Order order, const Values& in
   });
 }
 
-// x where the sequence of a batch has step t, else `otherwise`; both [batch, …].
+// Returns x for the sequences of a batch that have step t, else `otherwise`; both [batch, …].
 Value where_present(Builder& b, const Steps& s, Value t, Value x, Value otherwise) {
   if (!s.batch_sizes) return x;
   const Type numbers{s.batch_sizes.dtype(), x.dims()};
@@ -94,7 +94,8 @@ Value where_present(Builder& b, const Steps& s, Value t, Value x, Value otherwis
   return b.select(b.compare(b.iota(numbers, 0), present, Compare::kLt), x, otherwise);
 }
 
-// What stood in x, which has each step's result, when step t began: `initial` at the first one.
+// Returns the result of the step that precedes step t, from x, which has each step's result; `initial` at the
+// first step.
 Value before_step(Builder& b, const Steps& s, Value x, Value initial, Value t) {
   const Value one = b.splat(1, t.type());
   const Value first = b.splat(s.reverse ? s.count - 1 : 0, t.type());
@@ -104,13 +105,13 @@ Value before_step(Builder& b, const Steps& s, Value x, Value initial, Value t) {
   return b.select(b.compare(t, first, Compare::kEq), to(b, initial, s.compute), there);
 }
 
-// h weight^T: what the state adds to the gates.
+// Returns h weight^T: the state's part of the gates.
 Value gates_of(Builder& b, const Steps& s, Value h) {
   return b.dot_general(to(b, h, s.weight.dtype()), s.transposed, {.lhs_contract = {1}, .rhs_contract = {0}},
                        s.compute);
 }
 
-// The state's gradient by that of the gates.
+// Returns the state's gradient from the gates' gradient.
 Value through_weight(Builder& b, const Steps& s, Value of_gates) {
   return b.dot_general(to(b, of_gates, s.weight.dtype()), s.weight,
                        {.lhs_contract = {1}, .rhs_contract = {0}}, s.compute);
@@ -122,25 +123,26 @@ Value part(Builder& b, const Steps& s, Value x, int64_t i) {
 
 Value joined(Builder& b, const Values& parts) { return b.concatenate(parts, 1); }
 
-// x (1 - y)
+// Returns x (1 - y).
 Value times_rest(Builder& b, Value x, Value y) { return b.multiply(x, b.subtract(number_like(b, 1, y), y)); }
 
-// The gradient through y = sigmoid(x), and through y = tanh(x).
+// Return the gradient through y = sigmoid(x), and through y = tanh(x).
 Value through_sigmoid(Builder& b, Value grad, Value y) { return times_rest(b, b.multiply(grad, y), y); }
 Value through_tanh(Builder& b, Value grad, Value y) { return times_rest(b, grad, b.multiply(y, y)); }
 
-// A state's gradient behind the last step; zeros where nothing read it.
+// Returns a state's gradient after the last step; zeros if nothing read it.
 Value gradient_at_end(Emit& e, const Steps& s, std::string_view name) {
   const Value grad = e.tensor_or_empty(name);
   return grad ? to(e.b, grad, s.compute) : zeros(e.b, {s.compute, {s.batch, s.hidden}});
 }
 
-// The gradient of the state behind step t: what came from later steps, and what the step's result was given.
+// Returns the gradient of the state after step t: the gradient from later steps, and the one of the step's
+// result.
 Value gradient_at(Builder& b, const Steps& s, Value later, Value grad_output, Value t) {
   return grad_output ? b.add(later, to(b, step_of(b, grad_output, t), s.compute)) : later;
 }
 
-// The loop of lstm(). Without `for_gradient` it has the first three results alone.
+// The loop of lstm(). Without `for_gradient` it has only the first three results.
 Values lstm_loop(Builder& builder, Steps s, Value gates, Value hidden, Value cell, bool for_gradient) {
   s.transposed = builder.transpose(s.weight, {1, 0});
   Values init = {hidden, to(builder, cell, s.compute), zeros(builder, s.whole(1, hidden.dtype()))};
@@ -169,8 +171,8 @@ Values lstm_loop(Builder& builder, Steps s, Value gates, Value hidden, Value cel
   return results;
 }
 
-// Results: each step's hidden state, the last hidden state and the last cell; for the gradient each step's
-// cell and its gates after their functions.
+// Results: each step's hidden state, the last hidden state and the last cell; for the gradient also each
+// step's cell and its gates after their functions.
 Values lstm(Emit& e) {
   const Steps s = read(e, "gates", 4, 4);
   check_state(e, s, "hidden");
@@ -184,7 +186,7 @@ Values lstm(Emit& e) {
   return made;
 }
 
-// The gradients that reach an LSTM's steps; that of each step's hidden state may be empty.
+// The gradients that reach an LSTM's steps; the gradient of each step's hidden state may be empty.
 struct LstmGradient {
   Value output, hidden, cell;
 };
@@ -225,7 +227,7 @@ Values lstm_backward(Emit& e) {
                        [&] { return lstm_gradient_loop(e.b, s, activations, cells, cell, of); });
 }
 
-// The loop of gru(). Without `for_gradient` it has the first two results alone.
+// The loop of gru(). Without `for_gradient` it has only the first two results.
 Values gru_loop(Builder& builder, Steps s, Value gates, Value hidden, Value bias, bool for_gradient) {
   s.transposed = builder.transpose(s.weight, {1, 0});
   Values init = {hidden, zeros(builder, s.whole(1, hidden.dtype()))};
@@ -251,8 +253,8 @@ Values gru_loop(Builder& builder, Steps s, Value gates, Value hidden, Value bias
   return made;
 }
 
-// Results: each step's hidden state and the last one; for the gradient each step's r, z, n, and what the
-// state adds to n before r scales it.
+// Results: each step's hidden state and the last one; for the gradient also each step's r, z, n, and the
+// state's part of n before r scales it.
 Values gru(Emit& e) {
   const Steps s = read(e, "gates", 3, 3);
   check_state(e, s, "hidden");
@@ -291,7 +293,7 @@ Values gru_gradient_loop(Builder& builder, const Steps& s, Value activations, Va
   return {made[1], made[2], to(builder, made[0], hidden.dtype())};
 }
 
-// Results: the gradients of what the input adds to the gates, of what the state adds, and of the first state.
+// Results: the gradients of the input's part of the gates, of the state's part, and of the first state.
 Values gru_backward(Emit& e) {
   const Steps s = read(e, "activations", 4, 3);
   const Value activations = e.tensor("activations"), output = e.tensor("output"), hidden = e.tensor("hidden");

@@ -1,4 +1,4 @@
-// Reductions, and what runs along a dimension (cumulative sums and the like).
+// Reductions, and operations that run along a dimension (cumulative sums and similar ones).
 #include <cmath>
 
 #include "sluice/base/strings.h"
@@ -7,14 +7,14 @@
 namespace sluice::ops {
 namespace {
 
-// The dims that a reduction's argument names: none and [] mean all.
+// Returns the dims that a reduction's argument names: None and [] mean all.
 Dims reduced_dims(Emit& e, Value x, std::string_view name = "dim") {
   return wrap_dims(e.has(name) ? e.ints(name) : Dims{}, x.rank(), true);
 }
 
 bool keeps_dims(Emit& e) { return e.has("keepdim") && e.boolean("keepdim"); }
 
-// A reduced value with its reduced dims back as 1s when the call asks for them.
+// Returns a reduced value with its reduced dims as 1s, if the call asks for that.
 Value keep_dims(Emit& e, Value reduced, Value x, const Dims& dims) {
   if (!keeps_dims(e)) return reduced;
   Dims kept = x.dims();
@@ -85,7 +85,7 @@ Values trace(Emit& e) {
 Values count_nonzero(Emit& e) {
   Value x = e.tensor("self");
   const Dims dims = reduced_dims(e, x);
-  // Counts of fewer elements fit 32 bits, which a device adds faster.
+  // Counts below 2^31 fit 32 bits, which a device adds faster.
   const bool fits = reduced_count(x, dims) <= INT32_MAX;
   Value flags = to(e.b, to(e.b, x, DType::kPred), fits ? DType::kS32 : DType::kS64);
   return {to(e.b, e.b.reduce_sum(flags, dims), DType::kS64)};
@@ -93,7 +93,7 @@ Values count_nonzero(Emit& e) {
 
 // ---- logic ----
 
-// bool, but u8 stays u8.
+// The result is bool, but u8 for u8.
 template <Value (Builder::*Fn)(Value, const Dims&)>
 Values quantifier(Emit& e, const Dims& dims) {
   Value x = e.tensor("self");
@@ -109,7 +109,7 @@ template <Value (Builder::*Fn)(Value, const Dims&)>
 Values quantifier_dim(Emit& e) {
   return quantifier<Fn>(e, wrap_dims({e.integer("dim")}, e.tensor("self").rank(), false));
 }
-// No dims mean all, an empty list means none.
+// Without dims all are reduced; an empty list reduces no dimension.
 template <Value (Builder::*Fn)(Value, const Dims&)>
 Values quantifier_dims(Emit& e) {
   return quantifier<Fn>(e, wrap_dims(e.ints("dim"), e.tensor("self").rank(), !e.has("dim")));
@@ -140,8 +140,8 @@ Values extreme_all(Emit& e) {
   return {extreme<Fn>(e, wrap_dims({}, e.tensor("self").rank(), true))};
 }
 
-// True where the first of two (value, position) pairs wins: NaN before everything, then the better value,
-// then the lower position.
+// Returns whether the first of two (value, position) pairs wins: NaN before everything, then the better
+// value, then the lower position.
 Value first_wins(Builder& b, Compare better, Value x, Value x_at, Value y, Value y_at) {
   Value wins = b.compare(x, y, better), ties = b.compare(x, y, Compare::kEq);
   if (stablehlo::is_float(x.dtype())) {
@@ -152,13 +152,13 @@ Value first_wins(Builder& b, Compare better, Value x, Value x_at, Value y, Value
   return b.or_(wins, b.and_(ties, b.compare(x_at, y_at, Compare::kLt)));
 }
 
-// The positions of the extremes along one dimension, as i64, without that dimension.
+// Returns the positions of the extremes along one dimension, as i64, without that dimension.
 Value position_of_extreme(Builder& b, Value x, int64_t dim, Compare better) {
   const DType dtype = x.dtype() == DType::kPred ? DType::kS32 : x.dtype();
   Value values = to(b, x, dtype);
   const Value pair[] = {values, b.iota(Type{DType::kS32, x.dims()}, dim)};
   Value worst = better == Compare::kGt ? b.lowest(dtype) : b.highest(dtype);
-  // The initial position is behind all others, so that an element equal to the worst value still wins.
+  // The initial position is after all others, so that an element equal to the worst value still wins.
   const Value inits[] = {worst, b.splat(int64_t{INT32_MAX}, Type{DType::kS32, {}})};
   Values best = b.reduce(pair, inits, {dim}, [better](Builder& body, std::span<const Value> v) {
     Value wins = first_wins(body, better, v[0], v[1], v[2], v[3]);
@@ -182,7 +182,7 @@ Values arg_extreme(Emit& e) {
   return {keep_dims(e, position_of_extreme(b, x, dim, Better), x, {dim})};
 }
 
-// Values and positions are computed apart, so that positions that nobody uses cost nothing.
+// Values and positions are computed separately, so that unused positions cost nothing.
 template <Compare Better>
 Values extreme_with_positions(Emit& e) {
   Builder& b = e.b;
@@ -204,9 +204,9 @@ Values aminmax(Emit& e) {
 // ---- variance ----
 
 struct Moments {
-  Value mean, distances;  // in the compute type, the mean with dims as the call asks
+  Value mean, distances;  // in the compute type; the mean has the dims that the call asks for
   Dims dims;
-  double count;  // what the squares' sum is divided by
+  double count;  // the divisor of the squares' sum
   DType dtype;
 };
 
@@ -229,8 +229,8 @@ Value variance(Emit& e, const Moments& m) {
   return to(e.b, keep_dims(e, mean_square(e.b, m, m.distances), e.tensor("self"), m.dims), m.dtype);
 }
 
-// Squares of f32 beyond 1e19 or below 1e-19 are infinite or lose digits, where LibTorch, which adds in f64,
-// gives a deviation: these are taken of scaled distances (Blue (1978)).
+// Squares of f32 beyond 1e19 or below 1e-19 are infinite or lose digits, while LibTorch, which adds in f64,
+// has a result. In that case the deviation is computed from scaled distances (Blue (1978)).
 Value deviation(Emit& e, const Moments& m) {
   Builder& b = e.b;
   Value square = mean_square(b, m, m.distances), unit = number_like(b, 1, square);
@@ -241,7 +241,7 @@ Value deviation(Emit& e, const Moments& m) {
       unit = b.select(out_of_range, number_like(b, 1 / scale, unit), unit);
     };
     const Value tiny = is_less(b, square, 0x1p-80), huge = is_equal(b, square, INFINITY);
-    scale_where(tiny, 0x1p60);  // whose square is a number, too: XLA may multiply by that
+    scale_where(tiny, 0x1p60);  // the factor's square must be finite: XLA may multiply by it
     scale_where(huge, 0x1p-70);
   }
   return to(b, keep_dims(e, b.multiply(b.sqrt(square), unit), e.tensor("self"), m.dims), m.dtype);
@@ -264,11 +264,11 @@ Values norm_of(Emit& e, double p, const Dims& dims) {
   Builder& b = e.b;
   Value x = e.tensor("self");
   const DType dtype = stablehlo::real_dtype(e.dtype("dtype").value_or(x.dtype()));
-  if (stablehlo::is_complex(x.dtype())) x = b.abs(x);  // all that a norm sees of them
+  if (stablehlo::is_complex(x.dtype())) x = b.abs(x);  // a norm depends only on the absolute values
   e.check(stablehlo::is_float(x.dtype()) && stablehlo::is_float(dtype),
           base::str("expected a tensor of floats, found ", in_words(x), "; convert it first"));
   if (p == INFINITY) {
-    // |x| is never below 0, and the norm of nothing is 0.
+    // |x| is never below 0, and the norm of no elements is 0.
     Value size = b.abs(to(b, x, dtype));
     return {keep_dims(e, reduced_count(x, dims) == 0 ? b.reduce_sum(size, dims) : b.reduce_max(size, dims), x,
                       dims)};
@@ -316,7 +316,7 @@ Values cumulative(Emit& e, int neutral) {
 Values cumsum(Emit& e) { return cumulative<&Builder::add>(e, 0); }
 Values cumprod(Emit& e) { return cumulative<&Builder::multiply>(e, 1); }
 
-// The extreme so far and its position; the last one of equals, NaN stays.
+// Returns the extreme so far and its position; the last of equal elements wins, and a NaN stays.
 template <Compare Better>
 Values cumulative_extreme(Emit& e) {
   Builder& b = e.b;
@@ -354,7 +354,7 @@ Values logcumsumexp(Emit& e) {
   return {to(b, result[0], x.dtype())};
 }
 
-// Scales the sub-tensors along `dim` whose norm is above maxnorm down to it.
+// Scales down the sub-tensors along `dim` whose norm is above maxnorm, to that norm.
 Values renorm(Emit& e) {
   Builder& b = e.b;
   Value x = e.tensor("self");

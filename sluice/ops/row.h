@@ -1,7 +1,7 @@
 // A row of the table of operations: how one ATen operation becomes StableHLO.
 //
 // Everything else about the operation derives from its row: the functional, in-place and out variants
-// (matched by schema), the result types (the emit function is run for types alone), the counters, docs/ops.md
+// (matched by schema), the result types (the emit function is run only for types), the counters, docs/ops.md
 // and the list of test samples.
 #pragma once
 
@@ -18,37 +18,39 @@ namespace sluice::ops {
 // tensor), then one for each name in Row::writes.
 using EmitFn = stablehlo::Values (*)(Emit& e);
 
-// The value of a number argument, by its name.
+// Returns the value of a number argument, by its name.
 using NumberOf = std::function<double(std::string_view)>;
-// What was expected of the numbers of a call and what was found; "" when they are right.
+// Returns which numbers of a call were expected and which were found; "" if they are right.
 using CheckNumbers = std::string (*)(const NumberOf& number);
 
 struct Row {
   std::string_view name;  // the functional schema's name and overload: "aten::add.Tensor"
   EmitFn emit;
   // Names of Scalar, float and optional float/Scalar arguments, space-separated, that are constants of the
-  // program and not run-time scalars ("exponent"); arguments of other kinds (int, bool, int[], str,
-  // ScalarType) always are.
+  // program and not run-time scalars ("exponent"). Arguments of other kinds (int, bool, int[], str,
+  // ScalarType) are always constants.
   std::string_view constants = "";
-  std::string_view constant_if_zero = "";  // constants only when exactly 0 ("beta")
-  std::string_view constant_if_one = "";   // constants only when exactly 1 ("alpha beta")
-  // Names of tensor arguments that the operation writes without its schema saying so (running statistics).
+  std::string_view constant_if_zero = "";  // constants only if exactly 0 ("beta")
+  std::string_view constant_if_one = "";   // constants only if exactly 1 ("alpha beta")
+  // Names of tensor arguments that the operation writes although its schema does not say so (running
+  // statistics).
   std::string_view writes = "";
   bool random = false;  // may call Emit::random_state()
-  // Takes statistics of a batch: of all replicas' batches where the program asks for it (SyncBatchNorm).
+  // The operation takes statistics of a batch; over all replicas' batches if the program asks for it
+  // (SyncBatchNorm).
   bool statistics = false;
-  // Refuses a call by its numbers. They are inputs of the program, so the emit function does not see them.
+  // Checks the numbers of a call. They are inputs of the program, so the emit function does not see them.
   CheckNumbers numbers = nullptr;
 };
 
-// All rows, in the order of their families. Names are unique (checked by a test).
+// Returns all rows, in the order of their families. Names are unique (checked by a test).
 std::span<const Row> rows();
-// nullptr when there is none.
+// Returns the row of this name; nullptr if there is no such row.
 const Row* find_row(std::string_view name);
-// Whether the row is right for complex numbers too (the list is in complex.cc). Where it is not, a call that
-// has any runs on the CPU.
+// Returns whether the row also supports complex numbers (the list is in complex.cc). If not, a call with
+// complex numbers runs on the CPU.
 bool takes_complex(const Row& row);
-// The same of float8 (the list is in float8.cc).
+// Returns whether the row also supports float8 (the list is in float8.cc).
 bool takes_float8(const Row& row);
 
 // The families (one file each); table.cc joins them.

@@ -1,5 +1,5 @@
-// The names of the rows that take element types which most do not (see takes_complex and takes_float8 in
-// row.h), sorted.
+// The names of the rows that support element types which most rows do not (see takes_complex and takes_float8
+// in row.h), sorted.
 #pragma once
 
 #include <span>

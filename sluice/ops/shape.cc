@@ -10,7 +10,7 @@ size_t at(int64_t i) { return static_cast<size_t>(i); }
 
 // ---- joining and repeating ----
 
-// PyTorch ignores 1-d tensors without elements, whatever the shape of the others.
+// PyTorch ignores 1-d tensors without elements, no matter which shape the other tensors have.
 bool is_ignored(Value x) { return x.rank() == 1 && x.dim(0) == 0; }
 
 Values cat(Emit& e) {
@@ -42,7 +42,7 @@ Values repeat(Emit& e) {
   const Dims& repeats = e.ints("repeats");
   e.check(repeats.size() >= x.dims().size(), "expected a number of repeats for each dimension");
   const size_t added = repeats.size() - x.dims().size();
-  Dims apart, positions, result;  // each dimension behind the one that repeats it
+  Dims apart, positions, result;  // each dimension after the one that repeats it
   for (size_t i = 0; i < repeats.size(); ++i) {
     const int64_t size = i < added ? 1 : x.dims()[i - added];
     apart.push_back(repeats[i]);
@@ -85,7 +85,7 @@ Values roll(Emit& e) {
   return {x};
 }
 
-// The dims of an image split up: [leading…, C, H, W].
+// The dims of an image, split up: [leading…, C, H, W].
 struct Image {
   Dims leading;
   int64_t channels, height, width;
@@ -155,7 +155,7 @@ Values constant_pad(Emit& e) {
 
 enum class Edge { kReflect, kReplicate };
 
-// One padded dimension: `low` and `high` elements more, fewer when negative.
+// One padded dimension: `low` and `high` are the numbers of added elements; negative numbers remove elements.
 struct PaddedDim {
   int64_t dim, low, high;
 };
@@ -178,7 +178,7 @@ Value pad_edges(Emit& e, Value x, PaddedDim p, Edge edge) {
   e.check(edge == Edge::kReflect || size > 0, "expected a dimension with elements");
   Values parts;
   auto border = [&](int64_t first,
-                    int64_t count) {  // `count` elements at `first`, mirrored or one of them repeated
+                    int64_t count) {  // `count` elements at `first`, mirrored, or one repeated
     if (edge == Edge::kReflect) return b.reverse(b.slice_dim(x, p.dim, first, first + count), {p.dim});
     Dims dims = x.dims();
     dims[at(p.dim)] = count;
@@ -190,7 +190,7 @@ Value pad_edges(Emit& e, Value x, PaddedDim p, Edge edge) {
   return parts.size() == 1 ? parts[0] : b.concatenate(parts, p.dim);
 }
 
-// A part of a gradient put at `start` of a dimension of this size, zeros elsewhere.
+// Puts a part of a gradient at `start` of a dimension of this size, with zeros elsewhere.
 Value place(Builder& b, Value part, int64_t dim, int64_t start, int64_t size, int64_t stride = 1) {
   Dims low(part.dims().size(), 0), high = low, interior = low;
   low[at(dim)] = start;
@@ -248,7 +248,8 @@ Values select_backward(Emit& e) {
       place(e.b, e.b.reshape(grad, kept), dim, index < 0 ? index + sizes[at(dim)] : index, sizes[at(dim)])};
 }
 
-// Start and stop of a slice as PyTorch reads them: from the end when negative, clamped to the dimension.
+// Returns start and stop of a slice as PyTorch reads them: from the end if negative, clamped to the
+// dimension.
 std::pair<int64_t, int64_t> slice_bounds(Emit& e, int64_t size) {
   int64_t start = e.integer_or("start", 0), stop = e.integer_or("end", size);
   if (start < 0) start += size;
@@ -289,7 +290,7 @@ Values select_scatter(Emit& e) {
   return {b.select(is_equal(b, position, static_cast<double>(index)), b.broadcast(source, x.dims()), x)};
 }
 
-// A diagonal of a tensor of these dims: element k lies at (k + down, k + right) of dimensions dim1 and dim2.
+// A diagonal of a tensor of these dims: element k is at (k + down, k + right) of dimensions dim1 and dim2.
 struct Diagonal {
   Dims dims;
   int64_t dim1, dim2, down, right;
@@ -303,17 +304,17 @@ Diagonal diagonal_of(Emit& e, const Dims& dims) {
   return {dims, dim1, dim2, std::max<int64_t>(-offset, 0), std::max<int64_t>(offset, 0)};
 }
 
-// True on the diagonal.
+// Returns true on the diagonal.
 Value diagonal_mask(Builder& b, const Diagonal& d) {
   const Type type{DType::kS32, d.dims};
   Value row = b.iota(type, d.dim1), column = b.iota(type, d.dim2);
   return b.compare(b.add(row, b.splat(d.right - d.down, type)), column, Compare::kEq);
 }
 
-// The elements of `source` (its last dimension runs along the diagonal) where they belong, and copies of them
-// beside the diagonal.
+// Returns the elements of `source` (its last dimension runs along the diagonal) at their places, and copies
+// of them next to the diagonal.
 Value spread_on_diagonal(Builder& b, Value source, const Diagonal& d) {
-  const bool by_row = d.down == 0;  // element k lies in row k, else in column k
+  const bool by_row = d.down == 0;  // element k is in row k, else in column k
   const int64_t kept = by_row ? d.dim1 : d.dim2;
   const int64_t last = source.rank() - 1, size = d.dims[at(kept)];
   Dims low(at(source.rank()), 0), high = low, positions;
@@ -322,7 +323,7 @@ Value spread_on_diagonal(Builder& b, Value source, const Diagonal& d) {
   for (int64_t i = 0; i < static_cast<int64_t>(d.dims.size()); ++i)
     if (i != d.dim1 && i != d.dim2) positions.push_back(i);
   positions.push_back(kept);
-  // broadcast_in_dim takes its dims in ascending order: bring the diagonal's dimension to its place first.
+  // broadcast_in_dim takes its dims in ascending order, so the diagonal's dimension first moves to its place.
   Dims order(positions.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int64_t>(i);
   std::sort(order.begin(), order.end(),

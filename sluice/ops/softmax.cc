@@ -42,7 +42,7 @@ Input read(Emit& e) {
           e.boolean("half_to_float") ? compute : self.dtype()};
 }
 
-// What `body` adds, marked as softmax along dim or its gradient.
+// Runs `body` and marks its operations as softmax along dim or its gradient.
 Value marked(Builder& b, std::string_view name, const Values& operands, int64_t dim, bool logarithm,
              const std::function<Value()>& body) {
   return b.composite(name, operands, {{"dim", dim}, {"logarithm", int64_t{logarithm}}},

@@ -1,4 +1,4 @@
-// Special functions that are made of others here, and whole numbers' divisors.
+// Special functions that are composed of others here, and the divisors of integers.
 //
 // Bessel functions: Chebyshev series with the coefficients of Cephes (Moshier), as LibTorch has them
 // (ATen/native/Math.h): of exp(-x) I(x) in [0, 8] and of exp(-x) sqrt(x) I(x) above.
@@ -69,7 +69,7 @@ Value chebyshev(Builder& b, Value x, std::span<const double> coefficients) {
 
 namespace {
 
-// exp(-|x|) I0(|x|), and exp(-|x|) I1(|x|).
+// Returns exp(-|x|) I0(|x|), or exp(-|x|) I1(|x|).
 Value scaled_bessel(Builder& b, Value size, std::span<const double> near, std::span<const double> far,
                     bool first) {
   const auto number = [&](double n) { return number_like(b, n, size); };
@@ -95,8 +95,8 @@ Value i1(Builder& b, Value x) { return b.multiply(i1e(b, x), b.exp(b.abs(x))); }
 
 namespace {
 
-// The logarithm of the normal distribution's integral. Far below 0, where that is no float any more, by its
-// asymptotic series (Abramowitz & Stegun (1964), 26.2.12).
+// Returns the logarithm of the normal distribution's integral. Far below 0, where the integral is below the
+// range of a float, it uses the asymptotic series (Abramowitz & Stegun (1964), 26.2.12).
 Value log_ndtr(Builder& b, Value x) {
   const auto number = [&](double n) { return number_like(b, n, x); };
   const Value half_tail =
@@ -115,9 +115,9 @@ Value log_ndtr(Builder& b, Value x) {
   return b.select(b.compare(x, far, Compare::kLt), below, inside);
 }
 
-// ---- Whole numbers ----
+// ---- Integers ----
 
-// By Euclid: (a, b) -> (b, a mod b) until b is 0.
+// Euclid's algorithm: (a, b) -> (b, a mod b) until b is 0.
 Value greatest_divisor(Builder& b, Value x, Value y) {
   const auto size = [&](Value v) { return stablehlo::is_unsigned(v.dtype()) ? v : b.abs(v); };
   const Values init = {size(x), size(y)};
@@ -160,7 +160,7 @@ Values bessel_i1(Emit& e) { return float_unary<i1>(e); }
 Values bessel_i1e(Emit& e) { return float_unary<i1e>(e); }
 Values log_normal_integral(Emit& e) { return float_unary<log_ndtr>(e); }
 
-// In the tensors' own type: the next number of f32 is none of bf16.
+// Computed in the tensors' own type, because the next f32 after a bf16 number is not a bf16 number.
 Values next_after(Emit& e) {
   const DType dtype = e.promote({"self", "other"});
   e.check(stablehlo::is_float(dtype), "expected float tensors");

@@ -1,4 +1,4 @@
-// The part of the pointwise family that has a file of its own: what is made of other functions here.
+// The part of the pointwise family that has its own file: functions that are composed of others here.
 #pragma once
 
 #include "sluice/ops/common.h"
@@ -29,10 +29,10 @@ Values incomplete_gamma_lower(Emit& e);
 Values incomplete_gamma_upper(Emit& e);
 Values scaled_complementary_error(Emit& e);
 
-// From the highest power to the lowest, and the ratio of two of them.
+// Evaluate a polynomial, from the highest power to the lowest, and the ratio of two polynomials.
 Value polynomial(Builder& b, Value x, std::span<const double> coefficients);
 Value ratio(Builder& b, Value x, std::span<const double> over, std::span<const double> under);
-// Half the sum of a Chebyshev series, as Cephes has it, and the modified Bessel functions I.
+// Evaluate half the sum of a Chebyshev series, as Cephes does, and the modified Bessel functions I.
 Value chebyshev(Builder& b, Value x, std::span<const double> coefficients);
 Value i0(Builder& b, Value x);
 Value i1(Builder& b, Value x);

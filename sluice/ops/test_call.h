@@ -10,7 +10,7 @@
 
 namespace sluice::ops {
 
-// Run-time scalars become parameters; `asked` remembers which were asked for.
+// Slots for tests: run-time scalars become parameters; `asked` remembers which ones were requested.
 class TestSlots : public Slots {
  public:
   explicit TestSlots(Builder& builder) : builder_(builder) {}
@@ -47,7 +47,7 @@ class TestCall {
     arg.value = builder.parameter(type);
     return add(std::move(name), std::move(arg));
   }
-  // A number: constant as the row says (by default a run-time scalar).
+  // Adds a number, which is a constant if `constant`, else a run-time scalar.
   TestCall& number(std::string name, double value, bool constant = false,
                    Category category = Category::kFloat) {
     Arg arg;
@@ -58,7 +58,7 @@ class TestCall {
     arg.integer = static_cast<int64_t>(value);
     return add(std::move(name), std::move(arg));
   }
-  // A host tensor that stands for a number.
+  // Adds a host tensor that represents a number.
   TestCall& wrapped(std::string name, DType dtype) {
     Arg arg;
     arg.kind = Arg::Kind::kTensor;
@@ -93,7 +93,7 @@ class TestCall {
   TestCall& none(std::string name) { return add(std::move(name), Arg{}); }
 
   Emit emit() { return Emit(builder, op_, names_, args_, slots); }
-  // The types of the row's results; throws what the row throws.
+  // Returns the types of the row's results; throws the row's errors.
   std::vector<Type> types() {
     Emit e = emit();
     std::vector<Type> result;

@@ -1,9 +1,9 @@
 // The device's own rows: reading and writing a strided part of a storage, and the conversions of copy_.
 //
-// A tensor is sizes, strides and an offset over a storage whose value covers it whole. Reading turns the
-// strides into reshape, slice, transpose and broadcast where they allow it, writing into
-// dynamic_update_slice; whatever is left (windows that overlap, steps that do not divide) is a gather or a
-// scatter over computed positions.
+// A tensor is sizes, strides and an offset over a storage, and the storage's value covers all of it. Reading
+// turns the strides into reshape, slice, transpose and broadcast if possible, writing into
+// dynamic_update_slice. The remaining cases (windows that overlap, steps that do not divide) become a gather
+// or a scatter over computed positions.
 #include <algorithm>
 #include <numeric>
 
@@ -14,7 +14,7 @@
 namespace sluice::ops {
 namespace view {
 
-// How the storage's value lies in it, and the strided part that is meant (see device/storage.cc,
+// The strides of the value in the storage, and the strided part that is meant (see device/storage.cc,
 // record_view).
 struct Geometry {
   Dims value_strides;  // empty: row-major
@@ -38,7 +38,7 @@ Geometry decode(const Dims& ints) {
   return g;
 }
 
-// The dims sorted by falling stride.
+// Returns the dims sorted by falling stride.
 Dims by_stride(const Dims& strides) {
   Dims order(strides.size());
   std::iota(order.begin(), order.end(), 0);
@@ -60,7 +60,7 @@ Dims inverse(const Dims& order) {
   return result;
 }
 
-// The value as the storage's elements in their order.
+// Returns the value as the storage's elements in their order.
 Value flatten(Builder& b, Value value, const Dims& strides) {
   if (!strides.empty()) value = b.transpose(value, by_stride(strides));
   return b.reshape(value, {value.type().numel()});
@@ -72,9 +72,9 @@ Value unflatten(Builder& b, Value flat, const Dims& dims, const Dims& strides) {
   return b.transpose(b.reshape(flat, permuted(dims, order)), inverse(order));
 }
 
-// The strided part as a box of a reshaped storage: pad the elements to `padded`, reshape to `shape`, and the
-// part is the box from `start` of size `box`. Its dims are the tensor's `kept` ones (more than one element,
-// stride not 0).
+// The strided part as a box of a reshaped storage: pad the elements to `padded`, reshape to `shape`, and take
+// the box of size `box` from `start`. Its dims are the tensor's `kept` dims (more than one element, stride
+// not 0).
 struct Box {
   Dims kept;  // dims of the tensor, by falling stride
   int64_t padded = 0;
@@ -86,7 +86,7 @@ bool find_box(const Geometry& g, int64_t elements, Box& found) {
     if (g.sizes[static_cast<size_t>(d)] > 1 && g.strides[static_cast<size_t>(d)] > 0) found.kept.push_back(d);
   }
   int64_t rest = g.offset;
-  int64_t outer = 0;  // the stride of the dim before
+  int64_t outer = 0;  // the stride of the previous dim
   for (int64_t d : found.kept) {
     const int64_t stride = g.strides[static_cast<size_t>(d)];
     const int64_t size = g.sizes[static_cast<size_t>(d)];
@@ -117,7 +117,7 @@ Value pad_to(Builder& b, Value flat, int64_t elements) {
   return missing == 0 ? flat : b.pad(flat, b.splat(0, {flat.dtype(), {}}), {0}, {missing});
 }
 
-// The positions of the part's elements in the storage, one row each: [n, 1].
+// Returns the positions of the part's elements in the storage, one row each: [n, 1].
 Value positions(Builder& b, const Geometry& g, int64_t elements) {
   const DType index = elements > INT32_MAX ? DType::kS64 : DType::kS32;
   const Type type{index, g.sizes};
@@ -146,7 +146,7 @@ Value read_part(Builder& b, Value flat, const Geometry& g) {
     part = b.slice(part, box.start, limit);
   }
   part = b.reshape(part, permuted(g.sizes, box.kept));
-  // From falling strides to the tensor's order, then the dims of one element and those of stride 0.
+  // Reorders from falling strides to the tensor's order, then adds the dims of one element and of stride 0.
   Dims target = box.kept;
   std::sort(target.begin(), target.end());
   Dims order;
@@ -160,8 +160,8 @@ Value read_part(Builder& b, Value flat, const Geometry& g) {
 
 Value write_part(Builder& b, Value flat, Value part, Geometry g) {
   const int64_t elements = flat.dim(0);
-  // Along a dim of stride 0 all elements are one; the writers that may do this (fill_, zero_) write one
-  // value.
+  // All elements along a dim of stride 0 are one element; the writers that may do this (fill_, zero_) write
+  // one value.
   for (size_t d = 0; d < g.sizes.size(); ++d) {
     if (g.strides[d] != 0 || g.sizes[d] <= 1) continue;
     part = b.slice_dim(part, static_cast<int64_t>(d), 0, 1);
@@ -174,7 +174,7 @@ Value write_part(Builder& b, Value flat, Value part, Geometry g) {
         {.inserted_window_dims = {0}, .scatter_dims_to_operand_dims = {0}, .index_vector_dim = 1},
         [](Builder&, std::span<const Value> args) { return Values{args[1]}; });
   }
-  // Dims of one element stay where they are: only the order of the kept ones matters.
+  // Dims of one element stay in place: only the order of the kept dims matters.
   Dims order = box.kept;
   for (int64_t d = 0; d < part.rank(); ++d) {
     if (std::find(box.kept.begin(), box.kept.end(), d) == box.kept.end()) order.push_back(d);
@@ -188,14 +188,14 @@ Value write_part(Builder& b, Value flat, Value part, Geometry g) {
   return box.padded == elements ? written : b.slice(written, {0}, {elements});
 }
 
-// The elements from a part's first to its last one.
+// Returns the number of elements from a part's first to its last element.
 int64_t span(const Geometry& g) {
   int64_t last = 0;
   for (size_t d = 0; d < g.sizes.size(); ++d) last += (g.sizes[d] - 1) * g.strides[d];
   return last + 1;
 }
 
-// Where the part begins when that is a run-time number (its geometry then has offset 0).
+// Returns the place where the part begins, as a run-time number (its geometry then has offset 0).
 Values run_time_offset(Emit& e) { return {e.scalar("offset", DType::kS64)}; }
 
 Values emit_read(Emit& e) {
@@ -222,9 +222,9 @@ Values emit_write(Emit& e) {
 Values emit_zeros(Emit& e) { return {e.b.splat(0, {*e.dtype("dtype"), e.ints("ints")})}; }
 Values emit_broadcast(Emit& e) { return {e.b.broadcast(e.tensor("self"), e.ints("ints"))}; }
 
-// What LibTorch gives on x86-64, where C++ leaves it open: a float that 32 bits do not hold (64 for integers
-// of 64 bits) is the lowest number of so many bits, and of a narrower integer these are the last ones. XLA
-// gives the nearest number.
+// Converts a float to an integer as LibTorch does on x86-64, where C++ leaves the result open: a float that
+// does not fit 32 bits (64 for integers of 64 bits) becomes the lowest integer of that width, and a narrower
+// integer takes its low bits. XLA would return the nearest integer.
 Value whole(Builder& b, Value x, DType dtype) {
   using enum DType;
   const bool wide = dtype == kS64 || dtype == kU64, has_sign = dtype != kU32 && dtype != kU64;
@@ -234,7 +234,7 @@ Value whole(Builder& b, Value x, DType dtype) {
   const Value inside = is_less(b, x, past), lowest = b.lowest(with_sign);
   const Value number = b.select(inside, b.convert(x, with_sign), b.broadcast(lowest, x.dims()));
   if (has_sign) return b.convert(number, dtype);
-  // What is larger has another 2^31 or 2^63.
+  // Larger numbers have the range of another 2^31 or 2^63.
   const Value fits = is_less(b, x, 2 * past),
               large = b.select(fits, b.convert(x, dtype), zeros(b, {dtype, x.dims()}));
   const Value is_large = b.compare(x, number_like(b, past, x), Compare::kGe);
@@ -251,7 +251,7 @@ Values emit_convert(Emit& e) {
   return {to(e.b, x, dtype)};
 }
 
-// Numbers of no more than one part, flat: a complex number is its two parts, a predicate a byte.
+// Returns numbers that have only one part, flat: a complex number becomes its two parts, a predicate a byte.
 Value as_plain(Builder& b, Value flat) {
   if (flat.dtype() == DType::kPred) return b.convert(flat, DType::kU8);
   if (!stablehlo::is_complex(flat.dtype())) return flat;
@@ -269,7 +269,7 @@ Value from_plain(Builder& b, Value flat, DType dtype) {
   return b.complex(part(0), part(1));
 }
 
-// The bytes of a storage as elements of another type, in the storage's order, flat.
+// Returns the bytes of a storage as elements of another type, in the storage's order, flat.
 Values emit_as_type(Emit& e) {
   Builder& b = e.b;
   const DType to = *e.dtype("dtype");
@@ -288,10 +288,11 @@ Values emit_as_type(Emit& e) {
 Values emit_conjugate(Emit& e) { return {e.b.conjugate(e.tensor("self"))}; }
 Values emit_negate(Emit& e) { return {e.b.negate(e.tensor("self"))}; }
 
-// The elements of a storage that has grown: zeros after the old ones.
+// Returns the elements of a storage that has grown: zeros after the old ones.
 Values emit_grow(Emit& e) { return {pad_to(e.b, flatten(e.b, e.tensor("self"), {}), e.ints("ints")[0])}; }
 
-// The values as they are, but none before all are there, and not taken for the same as what they were.
+// Returns the values unchanged, but none before all exist, and not merged with the values without the
+// barrier.
 Values emit_hold(Emit& e) { return e.b.optimization_barrier(e.tensors("tensors")); }
 
 constexpr Row kRows[] = {

@@ -1,11 +1,11 @@
 // Convolutions of any number of spatial dimensions: strided, padded, dilated, grouped, transposed, and both
 // backward passes, each as one StableHLO convolution.
 //
-// All six are one of two forms. "Gather" form: y[o] = sum x[o*s + k*d - p] w[k], the plain convolution.
+// All six have one of two forms. "Gather" form: y[o] = sum x[o*s + k*d - p] w[k], the plain convolution.
 // "Spread" form: x[i] = sum y[o] w[k] over i = o*s + k*d - p, its adjoint: the transposed convolution and the
-// plain one's gradient. The weight's gradient is a gather form in which batch and features change places.
-// Padding is always computed from the wanted result, so that output_padding and remainders of the stride need
-// no case of their own.
+// plain one's gradient. The weight's gradient is a gather form that swaps batch and features. Padding is
+// always computed from the wanted result, so that output_padding and remainders of the stride need no special
+// case.
 #include <functional>
 #include <numeric>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Padding = std::vector<std::pair<int64_t, int64_t>>;
 
-// The arguments of one call, each list with one entry a spatial dimension.
+// The arguments of one call; each list has one entry for each spatial dimension.
 struct Convolution {
   int64_t spatial = 0;
   Dims stride, padding, dilation, output_padding;
@@ -63,14 +63,14 @@ Dims range(int64_t first, int64_t count) {
   return dims;
 }
 
-// Dimension numbers of [N, C, spatial…] * [O, I, spatial…] -> [N, O, spatial…].
+// Returns the dimension numbers of [N, C, spatial…] * [O, I, spatial…] -> [N, O, spatial…].
 stablehlo::ConvolutionDims plain_dims(int64_t spatial) {
   stablehlo::ConvolutionDims dims;
   dims.input_spatial = dims.kernel_spatial = dims.output_spatial = range(2, spatial);
   return dims;
 }
 
-// What `body` adds, marked as one of the convolutions of composites.h.
+// Runs `body` and marks its operations as one of the convolutions of composites.h.
 Values marked(Emit& e, std::string_view name, const Values& operands, const Convolution& c,
               const std::function<Values()>& body) {
   return e.b.composite(
@@ -78,7 +78,7 @@ Values marked(Emit& e, std::string_view name, const Values& operands, const Conv
       {{"stride", c.stride}, {"padding", c.padding}, {"dilation", c.dilation}, {"groups", c.groups}}, body);
 }
 
-// x [N, g*I, in…], w [O, I, k…] -> y [N, O, out…] of the given spatial size.
+// Computes y [N, O, out…] of the given spatial size from x [N, g*I, in…] and w [O, I, k…].
 Value gather_form(Emit& e, const Convolution& c, Value x, Value w, const Dims& out) {
   Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
@@ -92,7 +92,7 @@ Value gather_form(Emit& e, const Convolution& c, Value x, Value w, const Dims& o
                 [&] { return Values{b.convolution(x, w, plain_dims(c.spatial), window)}; })[0];
 }
 
-// [g*O, I, k…] -> [O, g*I, k…]: the groups move from the first dimension to the second.
+// Moves the groups from the first dimension to the second: [g*O, I, k…] -> [O, g*I, k…].
 Value move_groups(Builder& b, Value w, int64_t groups) {
   if (groups == 1) return w;
   const int64_t outer = w.dim(0) / groups, inner = w.dim(1);
@@ -106,7 +106,7 @@ Value move_groups(Builder& b, Value w, int64_t groups) {
   return b.reshape(b.transpose(b.reshape(w, split), order), merged);
 }
 
-// y [N, g*O, out…], w [g*O, I, k…] -> x [N, g*I, in…] of the given spatial size.
+// Computes x [N, g*I, in…] of the given spatial size from y [N, g*O, out…] and w [g*O, I, k…].
 Value spread_form(Emit& e, const Convolution& c, Value y, Value w, const Dims& in) {
   Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
@@ -125,7 +125,7 @@ Value spread_form(Emit& e, const Convolution& c, Value y, Value w, const Dims& i
   })[0];
 }
 
-// [N, g*I, in…] -> [g*N, I, in…]: with the groups among the features (which are the batch here).
+// Moves the groups into the batch (which is the features here): [N, g*I, in…] -> [g*N, I, in…].
 Value batch_with_groups(Builder& b, Value x, int64_t groups) {
   if (groups == 1) return x;
   const int64_t batch = x.dim(0), inner = x.dim(1) / groups;
@@ -139,8 +139,8 @@ Value batch_with_groups(Builder& b, Value x, int64_t groups) {
   return b.reshape(b.transpose(b.reshape(x, split), order), merged);
 }
 
-// x [N, g*I, in…], y [N, g*O, out…] -> w [g*O, I, k…]: the weight's gradient of the gather form that made y
-// from x. Batch and features change places, and so do stride and dilation.
+// Computes w [g*O, I, k…] from x [N, g*I, in…] and y [N, g*O, out…]: the weight's gradient of the gather form
+// that made y from x. It swaps batch and features, and also stride and dilation.
 Value weight_form(Emit& e, const Convolution& c, Value x, Value y, const Dims& kernel) {
   Builder& b = e.b;
   stablehlo::ConvolutionWindow window{
@@ -160,19 +160,19 @@ Value weight_form(Emit& e, const Convolution& c, Value x, Value y, const Dims& k
 
 Dims spatial_dims(Value x) { return Dims(x.dims().begin() + 2, x.dims().end()); }
 
-// The positions of x that windows see. Where a stride and a dilation have a common factor, all of them have
-// one remainder by it: alone they are a smaller x, under a convolution with both divided by the factor.
+// The positions of x that windows see. If a stride and a dilation have a common factor, all these positions
+// have one remainder by it. Alone they form a smaller x, for a convolution with both divided by the factor.
 struct Seen {
-  Convolution by;  // of the smaller x
+  Convolution by;  // the convolution of the smaller x
   Dims first, step, count;
 };
 
-// x: its spatial size.
+// x: the spatial size of x.
 Seen seen_positions(const Convolution& c, const Dims& x) {
   Seen seen{c, {}, {}, {}};
   for (size_t i = 0; i < x.size(); ++i) {
     int64_t step = std::gcd(c.stride[i], c.dilation[i]), first = (step - c.padding[i] % step) % step;
-    if (first >= x[i]) step = 1, first = 0;  // none is seen
+    if (first >= x[i]) step = 1, first = 0;  // no position is seen
     seen.by.stride[i] /= step, seen.by.dilation[i] /= step;
     seen.by.padding[i] = (c.padding[i] + first) / step;
     seen.first.push_back(first);
@@ -182,7 +182,7 @@ Seen seen_positions(const Convolution& c, const Dims& x) {
   return seen;
 }
 
-// Of x [N, C, spatial…].
+// Returns the seen positions of x [N, C, spatial…].
 Value only_seen(Builder& b, const Seen& seen, Value x) {
   if (seen.count == spatial_dims(x)) return x;
   Dims first = {0, 0}, step = {1, 1};
@@ -191,7 +191,7 @@ Value only_seen(Builder& b, const Seen& seen, Value x) {
   return b.slice(x, first, x.dims(), step);
 }
 
-// The opposite: zeros where no window is, in x of this spatial size.
+// Does the opposite: returns x of this spatial size, with zeros at the positions that no window sees.
 Value with_unseen(Builder& b, const Seen& seen, Value x, const Dims& size) {
   if (seen.count == size) return x;
   Dims low = {0, 0}, high = {0, 0}, interior = {0, 0};
@@ -203,7 +203,7 @@ Value with_unseen(Builder& b, const Seen& seen, Value x, const Dims& size) {
   return b.pad(x, b.splat(0, Type{x.dtype(), {}}), low, high, interior);
 }
 
-// The spatial size of the call's result.
+// Returns the spatial size of the call's result.
 Dims output_size(Emit& e, const Convolution& c, Value input, Value weight) {
   Dims out;
   for (int64_t i = 0; i < c.spatial; ++i) {
@@ -240,7 +240,7 @@ Values convolution_backward(Emit& e) {
   const Value grad = e.tensor("grad_output"), input = e.tensor("input"), weight = e.tensor("weight");
   const Convolution c = read(e, input, weight);
   const Dims& mask = e.ints("output_mask");
-  // As x and y of the three forms.
+  // The x and y of the three forms.
   const Value all_of_x = c.transposed ? grad : input, y = c.transposed ? input : grad;
   const Seen seen = seen_positions(c, spatial_dims(all_of_x));
   const Value x = only_seen(b, seen, all_of_x);

@@ -1,5 +1,5 @@
-// Images at the points of a grid (grid_sample), in 2 and 3 dimensions, with the gradients. A grid is a
-// tensor, so its positions and weights are values of the program.
+// Samples images at the points of a grid (grid_sample), in 2 and 3 dimensions, with the gradients. A grid is
+// a tensor, so its positions and weights are values of the program.
 #include <tuple>
 #include <utility>
 
@@ -11,7 +11,7 @@ namespace sluice::ops::resample {
 namespace {
 
 enum class GridFilter : int64_t { kLinear, kNearest, kCubic };      // numbered as in LibTorch
-enum class GridPadding : int64_t { kZeros, kBorder, kReflection };  // the same
+enum class GridPadding : int64_t { kZeros, kBorder, kReflection };  // numbered as in LibTorch
 
 // One dimension of the image.
 struct GridAxis {
@@ -41,14 +41,15 @@ Coordinate in_elements(Builder& b, Value grid, const GridAxis& axis) {
   return {axis.align_corners ? at : b.subtract(at, number_like(b, 0.5, at)), slope};
 }
 
-// NaN becomes 0; a coordinate on the border counts as outside for the gradient.
+// Clips a coordinate to the image. NaN becomes 0; a coordinate on the border counts as outside for the
+// gradient.
 Coordinate clip(Builder& b, const Coordinate& c, int64_t size) {
   const Value zero = zeros(b, c.at.type()), last = number_like(b, static_cast<double>(size - 1), c.at);
   const Value above = b.compare(c.at, zero, Compare::kGt), below = b.compare(c.at, last, Compare::kLt);
   return {b.minimum(b.select(above, c.at, zero), last), b.select(b.and_(above, below), c.slope, zero)};
 }
 
-// Reflected at the border elements' centres with align_corners, else at their outer edges.
+// Reflects a coordinate at the border elements' centres with align_corners, else at their outer edges.
 Coordinate reflect(Builder& b, const Coordinate& c, const GridAxis& axis) {
   const Value zero = zeros(b, c.at.type());
   const int64_t period = 2 * (axis.align_corners ? axis.size - 1 : axis.size);
@@ -67,7 +68,7 @@ Coordinate padded(Builder& b, const Coordinate& c, const GridAxis& axis) {
   return clip(b, axis.padding == GridPadding::kReflection ? reflect(b, c, axis) : c, axis.size);
 }
 
-// p[0] x^(n-1) + … + p[n-1], by Horner's rule.
+// Returns p[0] x^(n-1) + … + p[n-1], by Horner's rule.
 Value polynomial(Builder& b, Value x, std::initializer_list<double> p) {
   Value sum;
   for (const double coefficient : p) {
@@ -77,7 +78,7 @@ Value polynomial(Builder& b, Value x, std::initializer_list<double> p) {
   return sum;
 }
 
-// The four weights of Keys' kernel at a fraction t between two elements, and their derivatives by t.
+// Returns the four weights of Keys' kernel at a fraction t between two elements, and their derivatives by t.
 std::pair<Values, Values> cubic_weights(Builder& b, Value t) {
   constexpr double a = -0.75;
   const Value one = number_like(b, 1, t), rest = b.subtract(one, t);
@@ -90,7 +91,7 @@ std::pair<Values, Values> cubic_weights(Builder& b, Value t) {
           {far_slope(before), near_slope(t), b.negate(near_slope(rest)), b.negate(far_slope(behind))}};
 }
 
-// Values [N, points…] side by side in a new last dimension.
+// Joins values [N, points…] in a new last dimension.
 Value side_by_side(Builder& b, const Values& values) {
   Values columns;
   for (const Value& value : values) {
@@ -131,14 +132,14 @@ GridTaps grid_taps(Builder& b, Value grid, const GridAxis& axis) {
   return {side_by_side(b, positions), side_by_side(b, weights), side_by_side(b, slopes)};
 }
 
-// What both directions of a grid's sampling need. A point reads a window of elements of each channel. Points
-// and windows have as many dimensions as the image, `spatial`.
+// The values that both directions of a grid's sampling need. A point reads a window of elements of each
+// channel. Points and windows have the same number of dimensions as the image, `spatial`.
 struct GridSample {
   int64_t spatial = 2;
   Value image;                 // [N, C, in…], in the compute type
   std::vector<GridTaps> taps;  // one for each of the image's dimensions
   Value index;                 // s32 [N, points…, window…, 1 + spatial]: image, place in each dimension
-  Value inside;                // predicate, of `windows`
+  Value inside;                // predicate, with the dims `windows`
   Dims windows;                // [N, C, points…, window…]
 
   Dims window_dims() const {
@@ -146,19 +147,19 @@ struct GridSample {
     for (int64_t d = spatial + 2; d < 2 * spatial + 2; ++d) dims.push_back(d);
     return dims;
   }
-  // Where an image's dimensions but for its channels are.
+  // Returns the positions of an image's dimensions, without its channels.
   Dims places() const {
     Dims dims = {0};
     for (int64_t d = 2; d < spatial + 2; ++d) dims.push_back(d);
     return dims;
   }
-  // [N, points…, window…] for each channel.
+  // Repeats [N, points…, window…] for each channel.
   Value for_channels(Builder& b, Value x) const {
     Dims dims = {0};
     for (int64_t d = 2; d < 2 * spatial + 2; ++d) dims.push_back(d);
     return b.broadcast_in_dim(x, windows, dims);
   }
-  // One dimension's taps, [N, points…, taps], as [N, points…, window…].
+  // Repeats one dimension's taps, [N, points…, taps], as [N, points…, window…].
   Value along(Builder& b, Value of_taps, int64_t dim) const {
     Dims all = windows, dims;
     all.erase(all.begin() + 1);
@@ -166,7 +167,8 @@ struct GridSample {
     dims.push_back(spatial + 1 + dim);
     return b.broadcast_in_dim(of_taps, all, dims);
   }
-  // The product of the weights of all dimensions, or its derivative by the grid's coordinate of one.
+  // Returns the product of all dimensions' weights, or its derivative by the grid's coordinate of one
+  // dimension.
   Value weights(Builder& b, std::optional<int64_t> by = {}) const {
     Value product;
     for (int64_t d = 0; d < spatial; ++d) {
@@ -176,7 +178,7 @@ struct GridSample {
     }
     return for_channels(b, product);
   }
-  // Of `windows`; 0 outside of the image.
+  // Reads the windows, with the dims `windows`; 0 outside of the image.
   Value read(Builder& b) const {
     if (inside.type().numel() == 0) return zeros(b, Type{image.dtype(), windows});
     Dims sizes(image.dims().size(), 1);
@@ -189,7 +191,7 @@ struct GridSample {
                                   .slice_sizes = sizes});
     return b.select(inside, found, zeros(b, found.type()));
   }
-  // The updates added to zeros of the image's size; those outside of it are dropped.
+  // Adds the updates to zeros of the image's size; updates outside of the image are dropped.
   Value add_up(Builder& b, Value updates) const {
     if (updates.type().numel() == 0) return zeros(b, image.type());
     return b.scatter(zeros(b, image.type()), index, updates,
@@ -233,7 +235,7 @@ GridSample read_grid(Emit& e) {
   std::copy(points.begin() + 1, points.end(), s.windows.begin() + 2);
   for (int64_t d = 0; d < s.spatial; ++d) {
     axis.size = input.dim(d + 2);
-    const int64_t column = s.spatial - 1 - d;  // a grid has the coordinate of the last dimension first
+    const int64_t column = s.spatial - 1 - d;  // a grid lists the coordinate of the last dimension first
     const Value coordinate = b.slice_dim(grid, s.spatial + 1, column, column + 1);
     s.taps.push_back(grid_taps(b, to(b, b.reshape(coordinate, points), compute), axis));
     s.windows.push_back(s.taps.back().weight.dim(s.spatial + 1));

@@ -1,4 +1,4 @@
-// Patches of images as columns, and back (Unfold and Fold).
+// Unfolds patches of images to columns, and folds them back (Unfold and Fold).
 #include <array>
 
 #include "sluice/ops/common.h"
@@ -6,7 +6,7 @@
 namespace sluice::ops {
 namespace {
 
-// How patches lie in an image; height and width each.
+// The patches of an image; each array holds height and width.
 struct Patches {
   std::array<int64_t, 2> image, kernel, dilation, padding, stride, count;
 };
@@ -35,7 +35,7 @@ Patches patches_of(Emit& e, int64_t height, int64_t width) {
   return p;
 }
 
-// [C, H, W] with a batch of 1 in front; other shapes must have four dims.
+// Returns [C, H, W] with a batch of 1 in front; other shapes must have four dims.
 Value batched(Emit& e, Value x, int64_t rank) {
   if (x.rank() == rank) return x;
   e.check(x.rank() == rank - 1,

@@ -1,8 +1,7 @@
 // Max and average pooling with strides, padding, dilation and ceil_mode.
 //
-// Max pooling computes values and positions separately: training needs the positions only when its windows
-// are dilated, and a value that nobody reads costs nothing. The gradient of undilated windows finds the
-// maxima again, by select_and_scatter.
+// Max pooling computes values and positions separately: training needs the positions only for large windows,
+// and unused values cost nothing. The gradient of small windows finds the maxima again (pooling_gradient.cc).
 #include "sluice/ops/images/pooling.h"
 
 #include <algorithm>
@@ -28,7 +27,7 @@ int64_t output_size(const Pool& p, size_t i, bool ceil_mode) {
   const int64_t span = p.in[i] + 2 * p.padding[i] - p.dilation[i] * (p.kernel[i] - 1) - 1;
   const int64_t rounded = span + (ceil_mode ? p.stride[i] - 1 : 0);
   int64_t out = (rounded >= 0 ? rounded / p.stride[i] : -1) + 1;
-  // The last window has to start inside the input or its left padding.
+  // The last window must start inside the input or its left padding.
   if (ceil_mode && (out - 1) * p.stride[i] >= p.in[i] + p.padding[i]) --out;
   return out;
 }
@@ -39,7 +38,7 @@ Value sum_windows(Builder& b, Value x, const stablehlo::Window& window) {
       [](Builder& r, std::span<const Value> v) -> Values { return {r.add(v[0], v[1])}; })[0];
 }
 
-// The number of elements that each window is averaged over.
+// Returns the number of elements over which each window is averaged.
 std::vector<Dims> window_counts(Emit& e, const Pool& p) {
   if (e.has("divisor_override")) {
     e.check(e.integer("divisor_override") != 0, "expected a divisor_override other than 0");
@@ -61,7 +60,7 @@ std::vector<Dims> window_counts(Emit& e, const Pool& p) {
   return counts;
 }
 
-// Windows side by side that cover the input exactly.
+// Returns whether the windows are adjacent and cover the input exactly.
 bool is_tiling(const Pool& p) {
   for (size_t i = 0; i < p.in.size(); ++i)
     if (p.kernel[i] != p.stride[i] || p.padding[i] != 0 || p.in[i] != p.out[i] * p.kernel[i]) return false;
@@ -76,8 +75,8 @@ Values average(Emit& e) {
   return {to(b, divide_by_counts(b, sum, window_counts(e, p)), self.dtype())};
 }
 
-// Each element of the input gets the sum over the windows that cover it: the gradient with its strides filled
-// with zeros, summed over windows of stride 1.
+// Gives each element of the input the sum over the windows that cover it: the gradient with zeros in its
+// strides, summed over windows of stride 1.
 Values average_backward(Emit& e) {
   Builder& b = e.b;
   const Pool p = read_pool(e);
@@ -188,7 +187,7 @@ Value window_argmax(Builder& b, Value x, int64_t spatial, const stablehlo::Windo
   const int64_t count = Type{x.dtype(), sizes}.numel();
   Value position = narrow_index(b, positions(b, {count}, 0), count);
   position = b.broadcast_in_dim(b.reshape(position, sizes), x.dims(), spatial_axes(x, spatial));
-  // Padding has the lowest value and the last position: it never wins over an element.
+  // Padding has the lowest value and the last position, so that it never wins over an element.
   const Values inits = {b.lowest(x.dtype()),
                         b.splat(int64_t{std::numeric_limits<int32_t>::max()}, Type{DType::kS32, {}})};
   return b.reduce_window(std::vector{x, position}, inits, window, better_of)[1];

@@ -1,47 +1,47 @@
-// What plain and adaptive pooling share. Pooled ("spatial") dimensions are the last ones of a value; whatever
-// stands before them is a batch.
+// Helpers that plain and adaptive pooling share. Pooled ("spatial") dimensions are the last ones of a value;
+// all dimensions before them are a batch.
 #pragma once
 
 #include "sluice/ops/common.h"
 
 namespace sluice::ops::pooling {
 
-// The arguments of one call, one entry a spatial dimension.
+// The arguments of one call, with one entry for each spatial dimension.
 struct Pool {
   int64_t spatial = 0;
   Dims kernel, stride, padding, dilation;
   Dims in, out;
 
-  // As composites of poolings have them.
+  // Returns the attributes for composites of pooling.
   stablehlo::CallAttributes attributes() const {
     return {{"kernel", kernel}, {"stride", stride}, {"padding", padding}, {"dilation", dilation}};
   }
 };
-// Checked; without a `dilation` argument it is 1.
+// Reads and checks the arguments; the default of a missing `dilation` argument is 1.
 Pool read_pool(Emit& e);
-// The windows over a value of this rank, with the padding on the right that ceil_mode needs.
+// Returns the windows over a value of this rank, with the padding on the right that ceil_mode needs.
 stablehlo::Window window_of(const Pool& pool, int64_t rank);
 
-// A list argument with `spatial` numbers; a single one counts for all.
+// Returns a list argument with `spatial` numbers; a single number is used for all dimensions.
 Dims expand_list(Emit& e, std::string_view name, int64_t spatial);
 Dims spatial_sizes(Value x, int64_t spatial);
 
-// The maximum of each window; a NaN wins.
+// Returns the maximum of each window; a NaN wins.
 Value window_maximum(Builder& b, Value x, const stablehlo::Window& window);
-// The position (row-major, in the spatial dims) of each window's maximum, as LibTorch picks it: the first of
-// equal ones, the last NaN. s32.
+// Returns the position (s32, row-major in the spatial dims) of each window's maximum, as LibTorch picks it:
+// the first of equal maxima, the last NaN.
 Value window_argmax(Builder& b, Value x, int64_t spatial, const stablehlo::Window& window);
-// body of reductions over (value, position) with that choice.
+// The body of reductions over (value, position) that makes this choice.
 Values better_of(Builder& b, std::span<const Value> v);
-// grad summed into the positions that it came from: [batch…, out…] -> [batch…, in…] with the dims of `self`.
+// Adds grad to the positions that it came from: [batch…, out…] -> [batch…, in…] with the dims of `self`.
 Value scatter_to_positions(Builder& b, Value grad, Value indices, Value self, int64_t spatial);
 
-// Windows that tile the input (in = out * k): their sums, and the adjoint.
+// For windows that tile the input (in = out * k): the check, their sums, and the adjoint of the sums.
 bool tiles(const Dims& in, const Dims& out);
 Value sum_tiles(Builder& b, Value x, const Dims& out);
 Value spread_tiles(Builder& b, Value x, const Dims& in);
 
-// x divided by the product of counts[d][i_d] over the spatial dims d.
+// Returns x divided by the product of counts[d][i_d] over the spatial dims d.
 Value divide_by_counts(Builder& b, Value x, const std::vector<Dims>& counts);
 
 // The gradient of max pooling (pooling_gradient.cc).
@@ -58,7 +58,7 @@ Values unpool(Emit& e);
 Values fractional_maximum(Emit& e);
 Values fractional_maximum_backward(Emit& e);
 
-// 1, 2 or 3, from the digit before the "d" in the operation's name.
+// Returns 1, 2 or 3, from the digit before the "d" in the operation's name.
 int64_t spatial_count(const Emit& e);
 
 }  // namespace sluice::ops::pooling

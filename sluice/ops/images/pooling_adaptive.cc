@@ -1,5 +1,4 @@
-// Adaptive pooling: windows that cover the input evenly, of sizes that differ by one when they do not divide
-// it.
+// Adaptive pooling: windows that cover the input evenly; their sizes differ by one if they do not divide it.
 #include <algorithm>
 #include <limits>
 
@@ -39,7 +38,7 @@ std::vector<Dims> counts(const Adaptive& a) {
   return result;
 }
 
-// A window table [out, widest]; shorter windows repeat their last position, which changes no maximum.
+// Returns a window table [out, widest]; shorter windows repeat their last position, which changes no maximum.
 std::vector<int32_t> window_table(int64_t in, int64_t out, int64_t& widest) {
   const Taps taps = adaptive_windows(in, out);
   size_t width = 0;
@@ -52,7 +51,7 @@ std::vector<int32_t> window_table(int64_t in, int64_t out, int64_t& widest) {
   return table;
 }
 
-// The elements of all windows, [batch…, out, widest, out, widest…], with their positions (s32) beside them.
+// The elements of all windows, [batch…, out, widest, out, widest…], and their positions (s32).
 struct Gathered {
   Value values, where;
   Dims reduced;

@@ -1,10 +1,10 @@
 // The gradient of max pooling.
 //
-// The element that a window's gradient goes to is LibTorch's: the first of equal maxima, the last NaN. XLA's
-// select_and_scatter does not say in which order it looks at a window (the CPU's goes column by column), and
-// reading stored positions needs a scatter. So small windows are written out: for each place in the window, a
-// strided slice of the input is compared with the best so far, and the gradients of the windows that chose
-// this place are spread back. It is exact everywhere, and on the CPU two to four times as fast as
+// A window's gradient goes to the same element as in LibTorch: the first of equal maxima, the last NaN. XLA's
+// select_and_scatter does not define the order in which it reads a window (the CPU's goes column by column),
+// and using stored positions needs a scatter. So small windows are written out: for each place in the window,
+// a strided slice of the input is compared with the best so far, and the gradients of the windows that chose
+// this place are spread back. This is exact everywhere, and on the CPU two to four times as fast as
 // select_and_scatter.
 #include <algorithm>
 
@@ -22,7 +22,7 @@ size_t at(int64_t i) { return static_cast<size_t>(i); }
 
 int64_t window_size(const Pool& p) { return Type{DType::kS32, p.kernel}.numel(); }
 
-// The place `number` (row-major in the window) as an offset in each spatial dimension.
+// Returns the place `number` (row-major in the window) as an offset in each spatial dimension.
 Dims offsets(const Pool& p, int64_t number) {
   Dims result(p.kernel.size());
   for (size_t i = p.kernel.size(); i-- > 0; number /= p.kernel[i])
@@ -30,7 +30,7 @@ Dims offsets(const Pool& p, int64_t number) {
   return result;
 }
 
-// What padding makes of the input's spatial dims, so that every window lies inside.
+// The padding of the input's spatial dims that places every window inside.
 struct Edges {
   Dims low, high;
 };
@@ -45,7 +45,7 @@ Edges edges(const Pool& p, int64_t rank) {
   return e;
 }
 
-// The element at these offsets of each window, [batch…, out…].
+// Returns the element at these offsets of each window, [batch…, out…].
 Value elements_at(Builder& b, const Pool& p, Value padded, const Dims& offset) {
   const size_t batch = at(padded.rank() - p.spatial);
   Dims start(batch, 0), limit(padded.dims().begin(), padded.dims().begin() + static_cast<int64_t>(batch));
@@ -58,7 +58,8 @@ Value elements_at(Builder& b, const Pool& p, Value padded, const Dims& offset) {
   return b.slice(padded, start, limit, strides);
 }
 
-// The adjoint: values [batch…, out…] put where elements_at reads, in the dims of the unpadded input.
+// Returns the adjoint: values [batch…, out…] at the places that elements_at reads, in the dims of the
+// unpadded input.
 Value put_back(Builder& b, const Pool& p, Value values, const Dims& offset) {
   const size_t batch = at(values.rank() - p.spatial);
   Dims low(batch, 0), high(batch, 0), interior(batch, 0);
@@ -71,7 +72,7 @@ Value put_back(Builder& b, const Pool& p, Value values, const Dims& offset) {
   return b.pad(values, b.splat(0, Type{values.dtype(), {}}), low, high, interior);
 }
 
-// The first place of each window that is not padding: what a window of nothing but -inf chooses.
+// Returns the first place of each window that is not padding, which a window of only -inf chooses.
 Value first_places(Builder& b, const Pool& p, const Dims& dims) {
   Value result = b.splat(0, Type{DType::kS32, dims});
   int64_t stride = window_size(p);
@@ -88,7 +89,7 @@ Value first_places(Builder& b, const Pool& p, const Dims& dims) {
   return result;
 }
 
-// The place that each window's maximum has in it, s32 [batch…, out…].
+// Returns the place of each window's maximum within the window, s32 [batch…, out…].
 Value chosen_places(Builder& b, const Pool& p, Value x) {
   const Edges edge = edges(p, x.rank());
   const Value padded = b.pad(x, b.lowest(x.dtype()), edge.low, edge.high);

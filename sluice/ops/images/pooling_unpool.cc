@@ -1,4 +1,4 @@
-// The inverse of max pooling, and max pooling over windows that lie at random (fractional).
+// The inverse of max pooling, and max pooling over randomly placed windows (fractional).
 #include <limits>
 
 #include "sluice/base/strings.h"
@@ -19,7 +19,8 @@ void check_planes(Emit& e, Value x, int64_t spatial) {
 
 }  // namespace
 
-// Zeros, but for the elements at the positions `indices` in each plane; of several at one position the last.
+// Returns zeros, except for the elements at the positions `indices` in each plane; the last of several at one
+// position wins.
 Values unpool(Emit& e) {
   Builder& b = e.b;
   const int64_t spatial = spatial_count(e);
@@ -42,7 +43,7 @@ Values unpool(Emit& e) {
 
 namespace {
 
-// The windows of one call: planes are batch and channels.
+// The windows of one call; the planes are batch and channels.
 struct Fractional {
   int64_t spatial = 0, planes = 0;
   Dims in, out, kernel;
@@ -64,8 +65,8 @@ Fractional read_fractional(Emit& e) {
   return f;
 }
 
-// Where the windows of one dimension begin, s32 [planes, out]: floor((i + u) a) - floor(u a) with a the mean
-// step (Graham, 2014, "Fractional max-pooling"); the last one at the end.
+// Returns where the windows of one dimension begin, s32 [planes, out]: floor((i + u) a) - floor(u a) with a
+// the mean step (Graham, 2014, "Fractional max-pooling"); the last window is at the end.
 Value begins(Builder& b, const Fractional& f, Value u, size_t i) {
   const Dims dims = {f.planes, f.out[i]};
   const int64_t room = f.in[i] - f.kernel[i];
@@ -78,7 +79,7 @@ Value begins(Builder& b, const Fractional& f, Value u, size_t i) {
   return b.select(is_equal(b, place, static_cast<double>(f.out[i] - 1)), last, begin);
 }
 
-// The positions in the plane that the windows cover, s32 [planes, out…, kernel…].
+// Returns the positions in the plane that the windows cover, s32 [planes, out…, kernel…].
 Value covered(Emit& e, const Fractional& f) {
   Builder& b = e.b;
   const Value samples = e.tensor("random_samples");
@@ -90,7 +91,8 @@ Value covered(Emit& e, const Fractional& f) {
   dims.insert(dims.end(), f.kernel.begin(), f.kernel.end());
   Value position;
   for (int64_t i = 0; i < f.spatial; ++i) {
-    const int64_t column = f.spatial == 2 ? 1 - i : i;  // LibTorch keeps the width's first in two dimensions
+    const int64_t column = f.spatial == 2 ? 1 - i : i;  // in two dimensions, LibTorch's samples list the
+                                                        // width first
     const Value of_dim = b.reshape(b.slice_dim(u, 1, column, column + 1), {f.planes});
     const Value along = b.add(b.broadcast_in_dim(begins(b, f, of_dim, at(i)), dims, {0, 1 + i}),
                               positions(b, dims, 1 + f.spatial + i));

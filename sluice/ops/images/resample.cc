@@ -1,9 +1,9 @@
 // Resampling: nearest, linear and cubic interpolation in 1, 2 and 3 dimensions to another size, with their
 // gradients.
 //
-// Interpolation to another size runs dimension by dimension; each is a small table of (position, weight) made
-// when the program is (taps.h). The gradient uses the same table transposed. Tables are computed in the
-// arithmetic of the tensor's compute type, as LibTorch does, so that a position near an integer rounds to the
+// Interpolation runs dimension by dimension. Each dimension is a small table of (position, weight) that is
+// made with the program (taps.h). The gradient uses the transposed table. Tables are computed in the
+// arithmetic of the tensor's compute type, as in LibTorch, so that a position near an integer rounds to the
 // same side.
 #include "sluice/ops/images/resample.h"
 
@@ -26,7 +26,7 @@ struct Axis {
   std::optional<double> scale;  // given by the user: out / in
 };
 
-// Input elements for one output element, in Real arithmetic.
+// Returns the number of input elements for one output element, in Real arithmetic.
 template <typename Real>
 Real ratio(const Axis& a) {
   if (a.align_corners)
@@ -71,7 +71,7 @@ Taps linear_taps(const Axis& a) {
   return taps;
 }
 
-// Keys' cubic kernel.
+// Returns the weight of Keys' cubic kernel.
 template <typename Real>
 Real cubic_weight(Real x, Real a) {
   x = std::abs(x);
@@ -94,7 +94,8 @@ Taps cubic_taps(const Axis& a) {
   return taps;
 }
 
-// With antialiasing: the kernel is stretched when the image shrinks, and its weights add up to 1.
+// Returns the taps with antialiasing: the kernel is stretched if the image shrinks, and its weights add up to
+// 1.
 template <typename Real>
 Taps smooth_taps(const Axis& a, bool cubic) {
   const Real step = ratio<Real>(a), shift = Real{0.5};
@@ -160,7 +161,8 @@ std::vector<Axis> read_axes(Emit& e, const Dims& input) {
   return axes;
 }
 
-// The taps repeat each input element the same number of times (or the output has the input's size).
+// Returns whether the taps repeat each input element the same number of times (or the output has the input's
+// size).
 bool repeats(const Taps& taps, const Axis& a) {
   if (a.out % a.in != 0) return false;
   for (size_t i = 0; i < taps.size(); ++i)
@@ -170,7 +172,7 @@ bool repeats(const Taps& taps, const Axis& a) {
   return true;
 }
 
-// [..., n, ...] -> [..., n, times, ...] -> [..., n * times, ...]
+// Repeats elements: [..., n, ...] -> [..., n, times, ...] -> [..., n * times, ...].
 Value repeat_elements(Builder& b, Value x, int64_t dim, int64_t times) {
   if (times == 1) return x;
   Dims split = x.dims(), kept, merged = x.dims();

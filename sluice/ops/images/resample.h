@@ -1,4 +1,4 @@
-// The part of the resampling family that has a file of its own.
+// The part of the resampling family that has its own file.
 #pragma once
 
 #include "sluice/ops/common.h"

@@ -36,7 +36,7 @@ Value apply_taps(Builder& b, Value x, int64_t dim, const Taps& taps) {
 
   std::vector<int32_t> where;
   std::vector<double> weights;
-  std::vector<uint8_t> used;  // rows with fewer taps are filled up with ones that don't count
+  std::vector<uint8_t> used;  // rows with fewer taps are padded with unused taps
   for (const auto& row : taps)
     for (size_t k = 0; k < width; ++k) {
       used.push_back(k < row.size());

@@ -1,4 +1,4 @@
-// Histograms, and the places of the elements that are not 0.
+// Histograms, and the positions of the elements that are not 0.
 #include "sluice/base/strings.h"
 #include "sluice/ops/indexing/index.h"
 #include "sluice/ops/indexing/indexing.h"
@@ -6,7 +6,7 @@
 namespace sluice::ops::index {
 namespace {
 
-// x[0] + … + x[i], along the only dimension.
+// Returns x[0] + … + x[i], along the only dimension.
 Value sums(Builder& b, Value x) {
   return scan(b, {x}, {b.splat(0, Type{x.dtype(), {}})}, 0,
               [](Builder& body, const Values& earlier, const Values& later) {
@@ -16,8 +16,8 @@ Value sums(Builder& b, Value x) {
 
 }  // namespace
 
-// The number of elements in each of `bins` intervals of one width between min and max, the last one closed;
-// what lies outside is left out. With min equal to max: between the smallest and the largest element.
+// Counts the elements in each of `bins` intervals of one width between min and max; the last one is closed,
+// and elements outside are left out. If min equals max, the limits are the smallest and the largest element.
 Values histc(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self");
@@ -49,7 +49,7 @@ Values histc(Emit& e) {
 
 namespace {
 
-// Bounds of equal bins: those of `range`, or the smallest and the largest element.
+// Returns the bounds of equal bins: from `range`, or from the smallest to the largest element.
 Value even_edges(Emit& e, Value x) {
   Builder& b = e.b;
   const int64_t bins = e.integer("bins");
@@ -68,7 +68,7 @@ Value even_edges(Emit& e, Value x) {
   const Value flat = b.compare(first, last, Compare::kEq), half = number_like(b, 0.5, first);
   first = b.select(flat, b.subtract(first, half), first);
   last = b.select(flat, b.add(last, half), last);
-  // From both ends, as linspace has them, so that the last one is exact.
+  // Computed from both ends, as linspace does, so that the last one is exact.
   const Type type{x.dtype(), {bins + 1}};
   const auto all = [&](Value v) { return b.broadcast(v, type.dims); };
   const Value step = all(b.divide(b.subtract(last, first), b.splat(bins, first.type()))),
@@ -81,7 +81,8 @@ Value even_edges(Emit& e, Value x) {
 
 }  // namespace
 
-// An element's bin: the edges up to it, but one; the last bin has its upper edge too. Others are left out.
+// An element's bin is the number of edges up to it, minus one; the last bin includes its upper edge. Elements
+// outside are left out.
 Values histogram(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self");
@@ -123,7 +124,7 @@ Values histogram(Emit& e) {
   return {to(b, counts, self.dtype()), to(b, edges, self.dtype())};
 }
 
-// The positions of the first `size` elements that are not 0, and fill_value behind them.
+// Returns the positions of the first `size` elements that are not 0, then fill_value.
 Values nonzero_static(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self");

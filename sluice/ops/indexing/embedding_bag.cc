@@ -1,9 +1,9 @@
-// Sums, means and maxima of bags of an embedding's rows, and their gradients. A bag is a run of `indices`; it
-// begins at its offset. Which bag an index belongs to is the number of offsets up to it, so bags may be
+// Sums, means and maxima of bags of an embedding's rows, and their gradients. A bag is a run of `indices`
+// that begins at its offset. The bag of an index is the number of offsets up to the index, so bags may be
 // empty.
 //
-// The results after the first are what LibTorch keeps for the gradient: each index's bag, each bag's size
-// without padding, and for maxima the index that won.
+// The results after the first are the values that LibTorch keeps for the gradient: each index's bag, each
+// bag's size without padding, and for maxima the index that won.
 #include "sluice/base/error.h"
 #include "sluice/base/strings.h"
 #include "sluice/ops/indexing/index.h"
@@ -21,10 +21,10 @@ Mode read_mode(Emit& e) {
   return static_cast<Mode>(mode);
 }
 
-// x, one number for each row, as [rows, width].
+// Repeats x, one number for each row, as [rows, width].
 Value for_rows(Builder& b, Value x, int64_t width) { return b.broadcast_in_dim(x, {x.dim(0), width}, {0}); }
 
-// The bags of one call. Rows: one for each index.
+// The bags of one call. There is one row for each index.
 struct Bags {
   int64_t bags = 0;
   Value index;    // s32 [rows]
@@ -62,7 +62,7 @@ Bags read_bags(Emit& e, int64_t rows_of_table) {
   return r;
 }
 
-// The rows combined into their bags; those that do not count are dropped.
+// Combines the rows into their bags; rows that do not count are dropped.
 Value into_bags(Builder& b, const Bags& r, Value start, Value rows, const stablehlo::Region& body) {
   const Value place = b.select(r.counted, r.bag, b.splat(r.bags, r.bag.type()));
   return scatter_slices(b, start, 0, place, rows, body);
@@ -72,7 +72,7 @@ Value bag_sizes(Builder& b, const Bags& r) {
   return into_bags(b, r, zeros(b, Type{DType::kS32, {r.bags}}), b.splat(1, r.index.type()), add_update());
 }
 
-// For each bag and column the first index that holds the maximum; -1 in an empty bag.
+// Returns for each bag and column the first index that holds the maximum; -1 in an empty bag.
 Value winners(Builder& b, const Bags& r, Value rows, Value maxima) {
   const int64_t count = rows.dim(0), width = rows.dim(1);
   const Type places{DType::kS32, {count, width}};
@@ -129,7 +129,7 @@ Values embedding_bag(Emit& e) {
 
 namespace {
 
-// The gradient of each index's row of the table.
+// Returns the gradient of each index's row of the table.
 Value row_gradients(Emit& e, const Bags& r, Value grad, Mode mode) {
   Builder& b = e.b;
   Value rows = take_along(b, grad, 0, r.bag);
@@ -140,7 +140,7 @@ Value row_gradients(Emit& e, const Bags& r, Value grad, Mode mode) {
   return with_sample_weights(e, rows, mode);
 }
 
-// Of a maximum: each bag's gradient goes to the row that won, column by column.
+// Returns the gradient of a maximum: each bag's gradient goes to the row that won, column by column.
 Value maximum_gradient(Emit& e, Value grad, const Type& table) {
   Builder& b = e.b;
   const Value won = narrow_index(b, e.tensor("maximum_indices"), table.dims[0] + 1);
@@ -148,7 +148,7 @@ Value maximum_gradient(Emit& e, Value grad, const Type& table) {
   return scatter_elements(b, zeros(b, table), 0, place, grad, add_update());
 }
 
-// Divided by how often the index occurs in all.
+// Divides each row by the number of times that its index occurs.
 Value by_frequency(Builder& b, Value rows, Value index, int64_t rows_of_table) {
   const Value uses = scatter_slices(b, zeros(b, Type{rows.dtype(), {rows_of_table}}), 0, index,
                                     b.splat(1, Type{rows.dtype(), index.dims()}), add_update());
@@ -196,7 +196,7 @@ Values embedding_bag_weights_backward(Emit& e) {
   return {to(b, b.select(r.counted, products, zeros(b, products.type())), grad_output.dtype())};
 }
 
-// Rows that `indices` name, scaled down to a norm of at most max_norm.
+// Scales the rows that `indices` name down to a norm of at most max_norm.
 Values embedding_renorm(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), indices = e.tensor("indices");
@@ -207,7 +207,7 @@ Values embedding_renorm(Emit& e) {
                                      b.splat(1, Type{DType::kPred, index.dims()}), replace_by_update());
   const Value norm = p_norm(b, x, e.number("norm_type"), {1});
   const Value largest = e.scalar("max_norm", x.dtype(), norm.dims());
-  // LibTorch's own guard against a norm of 0.
+  // LibTorch's guard against a norm of 0.
   const Value factor = b.divide(largest, b.add(norm, number_like(b, 1e-7, norm)));
   const Value scaled = b.and_(named, b.compare(norm, largest, Compare::kGt));
   const Value result =

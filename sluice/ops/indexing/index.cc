@@ -1,6 +1,7 @@
-// Selecting, gathering and scattering by tensors of positions. See indexing.h for positions out of range.
+// Selecting, gathering and scattering by tensors of positions. indexing.h defines what happens to positions
+// out of range.
 //
-// What is summed in bf16 or f16 is summed in f32.
+// Sums in bf16 or f16 are computed in f32.
 #include "sluice/ops/indexing/index.h"
 
 #include <limits>
@@ -13,12 +14,12 @@ namespace {
 
 using stablehlo::Region;
 
-// A 0-d tensor counts as one of size 1.
+// Returns a 0-d tensor as one of size 1.
 Value at_least_1d(Builder& b, Value x) { return x.rank() == 0 ? b.reshape(x, {1}) : x; }
 
 int64_t read_dim(Emit& e) { return wrap_dim(e.integer("dim"), e.tensor("self").rank()); }
 
-// `lowest` is -size where positions may be counted from the end.
+// Reads the argument `index`. `lowest` is -size if positions may be counted from the end.
 Value read_index(Emit& e, int64_t size, int64_t lowest = 0) {
   const Value index = e.tensor("index");
   e.check(stablehlo::is_integer(index.dtype()),
@@ -27,7 +28,7 @@ Value read_index(Emit& e, int64_t size, int64_t lowest = 0) {
   return narrow_index(e.b, index, size);
 }
 
-// One-dimensional positions along `dim`.
+// Reads one-dimensional positions along `dim`.
 Value read_index_vector(Emit& e, int64_t size, int64_t lowest = 0) {
   const Value index = at_least_1d(e.b, read_index(e, size, lowest));
   e.check(index.rank() == 1,
@@ -35,7 +36,7 @@ Value read_index_vector(Emit& e, int64_t size, int64_t lowest = 0) {
   return index;
 }
 
-// Nothing can be read from an empty dimension.
+// Checks that nothing is read from an empty dimension.
 void check_not_out_of_range(Emit& e, Value index, int64_t dim, int64_t size) {
   e.check(size > 0 || index.type().numel() == 0,
           base::str("expected no positions in dimension ", dim, ", which is empty, found ",
@@ -52,7 +53,7 @@ Values index_select(Emit& e) {
   return {self.rank() == 0 ? b.reshape(result, {}) : result};
 }
 
-// The positions have the rank of `x` and, but for `dim`, no size above its sizes.
+// Checks that the positions have the rank of `x` and, except in `dim`, no size above its sizes.
 void check_fits(Emit& e, Value index, std::string_view name, Value x, std::optional<int64_t> dim) {
   bool fits = index.rank() == x.rank();
   for (int64_t d = 0; fits && d < x.rank(); ++d) fits = d == dim || index.dim(d) <= x.dim(d);
@@ -73,7 +74,7 @@ Values gather(Emit& e) {
   return {b.reshape(gather_elements(b, x, dim, where), index.dims())};
 }
 
-// Scatters updates (a 0-d value stands for all of them) into `target`, in its element type.
+// Scatters updates (a 0-d value is used for all of them) into `target`, in its element type.
 Value scatter_into(Emit& e, Value target, Value updates, const Region& body) {
   Builder& b = e.b;
   const Value x = at_least_1d(b, target);
@@ -101,7 +102,7 @@ Value source(Emit& e) {
 
 Value source_number(Emit& e) { return e.scalar("value", e.tensor("self").dtype()); }
 
-// With a reduction: computed in f32 for bf16 and f16.
+// Scatters with a reduction, computed in f32 for bf16 and f16.
 Values scatter_combined(Emit& e, Value updates, const Region& body) {
   const Value self = e.tensor("self");
   const Value x = to(e.b, self, compute_type(self.dtype()));
@@ -123,7 +124,7 @@ Values scatter_source_reduce(Emit& e) { return scatter_combined(e, source(e), sc
 Values scatter_value_reduce(Emit& e) { return scatter_combined(e, source_number(e), scatter_body(e)); }
 Values scatter_add(Emit& e) { return scatter_combined(e, source(e), add_update()); }
 
-// What a reduction starts from where the old value does not count, and how it goes on.
+// A reduction's start value, which replaces the old value if that does not count, and its body.
 struct Reduction {
   Value start;
   Region body;
@@ -138,7 +139,7 @@ Reduction scatter_reduction(Emit& e, DType dtype) {
   e.fail(base::str("expected 'sum', 'prod', 'mean', 'amax' or 'amin', found '", reduce, "'"));
 }
 
-// a / b for b > 0; rounded down for integers.
+// Returns x / y for y > 0; rounded down for integers.
 Value divide_down(Builder& b, Value x, Value y) {
   const Value quotient = b.divide(x, y);
   if (stablehlo::is_float(x.dtype())) return quotient;
@@ -164,7 +165,7 @@ Values scatter_reduce(Emit& e) {
 
 // ---- Slices along a dimension ----
 
-// `updates` (with target's other dims) combined into target's slices at `index`, in the updates' element
+// Combines `updates` (with target's other dims) into target's slices at `index`, in the updates' element
 // type.
 Value put_into(Emit& e, Value target, Value index, Value updates, const Region& body) {
   Builder& b = e.b;
@@ -263,8 +264,7 @@ Values put(Emit& e) {
   return {b.reshape(to(b, result, self.dtype()), self.dims())};
 }
 
-// The rows of the gradient summed into the rows of the table that they came from; the padding row gets
-// nothing.
+// Adds the rows of the gradient to the rows of the table that they came from; the padding row gets nothing.
 Values embedding_backward(Emit& e) {
   Builder& b = e.b;
   const Value grad_output = e.tensor("grad_output"), indices = e.tensor("indices");
@@ -280,7 +280,7 @@ Values embedding_backward(Emit& e) {
         scatter_slices(b, zeros(b, table), 0, index, b.splat(1, Type{compute, {count}}), add_update());
     grad = b.divide(grad, b.broadcast_in_dim(take_along(b, uses, 0, index), grad.dims(), {0}));
   }
-  // One past the end: a scatter drops what is out of range.
+  // One past the end: a scatter drops updates that are out of range.
   if (padding >= 0)
     index = b.select(is_equal(b, index, static_cast<double>(padding)), b.splat(rows, index.type()), index);
   const Value result =

@@ -1,4 +1,4 @@
-// The parts of the index family that have files of their own.
+// The parts of the index family that have their own files.
 #pragma once
 
 #include "sluice/ops/common.h"
@@ -27,7 +27,7 @@ Values embedding_bag_backward(Emit& e);
 Values embedding_bag_weights_backward(Emit& e);
 Values embedding_renorm(Emit& e);
 
-// counting.cc: where elements lie between bounds, and which are not 0.
+// counting.cc: histograms, and the positions of elements that are not 0.
 Values histc(Emit& e);
 Values histogram(Emit& e);
 Values nonzero_static(Emit& e);

@@ -1,9 +1,8 @@
 // x[i, :, j]: one gather or scatter for any combination of index tensors and full slices.
 //
 // Reading through a boolean mask would give a result whose shape depends on values, which a compiled program
-// cannot have: it is left to the CPU (kUnimplemented). Writing under a mask is a select: each chosen place
-// takes the value that has its number among the chosen ones. LibTorch raises when there are fewer values;
-// here the last value is taken again.
+// cannot have, so it is left to the CPU (kUnimplemented). Writing under a mask is a select: the n-th chosen
+// place takes the n-th value. If there are fewer values, LibTorch raises; here the last value is used again.
 #include <algorithm>
 
 #include "sluice/base/error.h"
@@ -63,7 +62,7 @@ Indices read(Emit& e, Value x) {
     part = b.reshape(part, column);
   }
   r.vectors = parts.size() == 1 ? parts[0] : b.concatenate(parts, static_cast<int64_t>(common.size()));
-  // The index dims stand where the indexed dims stood, or in front when those are not neighbours.
+  // The index dims take the place of the indexed dims, or come first if those are not neighbours.
   const bool neighbours = r.indexed.back() - r.indexed.front() + 1 == static_cast<int64_t>(r.indexed.size());
   const int64_t before = neighbours ? r.indexed.front() : 0;
   for (int64_t d = 0; d < x.rank(); ++d) {
@@ -76,7 +75,7 @@ Indices read(Emit& e, Value x) {
   return r;
 }
 
-// For each element of a mask, how many chosen ones stand before it, s32; [n].
+// Returns for each element of a mask the number of chosen elements before it, s32; [n].
 Value numbers_of_chosen(Builder& b, Value mask) {
   const Value flat = to(b, b.reshape(mask, {mask.type().numel()}), DType::kS32);
   const Values sums = scan(b, {flat}, {b.splat(0, Type{DType::kS32, {}})}, 0,
@@ -86,8 +85,8 @@ Value numbers_of_chosen(Builder& b, Value mask) {
   return b.subtract(sums[0], flat);
 }
 
-// values, [before…, chosen, after…], as x has its dims: each place with the value of its number. The mask
-// takes the place of the dims between.
+// Returns values [before…, chosen, after…] with x's dims: each place has the value with its number. The
+// mask's dims are x's dims from `first_dim` on.
 Value spread_over_mask(Emit& e, Value x, Value mask, int64_t first_dim, Value values) {
   Builder& b = e.b;
   const int64_t behind = x.rank() - first_dim - mask.rank(), rank = first_dim + 1 + behind;
@@ -104,7 +103,7 @@ Value spread_over_mask(Emit& e, Value x, Value mask, int64_t first_dim, Value va
   return b.reshape(take_along(b, all, first_dim, chosen == 1 ? zeros(b, number.type()) : number), x.dims());
 }
 
-// Where a boolean mask selects, a value (or old + value) instead of x.
+// Puts a value (or old + value) into x where a boolean mask selects.
 Value put_masked(Emit& e, Value x, Value mask, int64_t first_dim, Value values) {
   Builder& b = e.b;
   Dims dims;
@@ -171,7 +170,7 @@ Values advanced_put(Emit& e) {
   return {to(b, result, self.dtype())};
 }
 
-// The values of `source`, one after another, where the mask is true.
+// Puts the values of `source`, one after another, where the mask is true.
 Values masked_scatter(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), mask = e.tensor("mask"), source = e.tensor("source");
@@ -185,7 +184,7 @@ Values masked_scatter(Emit& e) {
   return {b.select(v[1], b.reshape(read, v[0].dims()), v[0])};
 }
 
-// The gradient of its source: what lies under the mask, one after another, filled up with zeros.
+// Returns the gradient of its source: the elements under the mask, one after another, then zeros.
 Values masked_scatter_backward(Emit& e) {
   Builder& b = e.b;
   const Values v = broadcast_together(b, {e.tensor("grad_output"), e.tensor("mask")});

@@ -10,7 +10,7 @@ namespace {
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
-// The position of each element of `index`, with `index` itself along `dim`: [index dims…, rank].
+// Returns the position of each element of `index`, with `index` itself along `dim`: [index dims…, rank].
 Value element_positions(Builder& b, Value index, int64_t dim) {
   Values parts;
   Dims column = index.dims();
@@ -49,7 +49,7 @@ Value take_along(Builder& b, Value x, int64_t dim, Value index) {
   for (int64_t d = 0; d < x.rank(); ++d)
     if (d != dim) dims.offset_dims.push_back(d < dim ? d : d + index.rank() - 1);
   dims.slice_sizes[at(dim)] = 1;
-  if (x.dim(dim) == 0) {  // nothing can be read: only right when nothing is asked for
+  if (x.dim(dim) == 0) {  // nothing can be read, which is an error unless no element is requested
     Dims result = x.dims();
     result.erase(result.begin() + dim);
     result.insert(result.begin() + dim, index.dims().begin(), index.dims().end());

@@ -1,30 +1,30 @@
 // Gathers and scatters along dimensions, as the index, pooling, loss and resampling families use them.
 //
-// Positions are s32 wherever they are computed; a dimension of 2^31 elements or more is refused. A
-// position outside its dimension is reported by what reads it (Emit::expect), for a compiled program cannot
-// stop there: a gather reads the nearest element inside, a scatter drops the element.
+// All positions are computed as s32; a dimension of 2^31 elements or more is refused. An operation reports a
+// position outside its dimension (Emit::expect), because a compiled program cannot stop there: a gather reads
+// the nearest element inside, a scatter drops the element.
 #pragma once
 
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {
 
-// The positions as s32, for a dimension of this size.
+// Returns the positions as s32, for a dimension of this size.
 Value narrow_index(Builder& b, Value index, int64_t size);
-// Negative positions counted from the end.
+// Returns the positions, where negative ones count from the end.
 Value wrap_index(Builder& b, Value index, int64_t size);
-// 0, 1, 2 … along `dim`, as s32.
+// Returns 0, 1, 2 … along `dim`, as s32.
 Value positions(Builder& b, const Dims& dims, int64_t dim);
 
-// x with dimension `dim` replaced by the dims of `index` (s32): result[…, i…, …] = x[…, index[i…], …].
+// Replaces dimension `dim` of x by the dims of `index` (s32): result[…, i…, …] = x[…, index[i…], …].
 Value take_along(Builder& b, Value x, int64_t dim, Value index);
-// result[…, i, …] = x[…, index[…, i, …], …]; index (s32) has x's rank and in the other dims at most x's
-// sizes.
+// Returns result[…, i, …] = x[…, index[…, i, …], …]; index (s32) has x's rank and in the other dims at most
+// x's sizes.
 Value gather_elements(Builder& b, Value x, int64_t dim, Value index);
-// The inverse: x with updates[…, i, …] combined into x[…, index[…, i, …], …].
+// Does the inverse: returns x with updates[…, i, …] combined into x[…, index[…, i, …], …].
 Value scatter_elements(Builder& b, Value x, int64_t dim, Value index, Value updates,
                        const stablehlo::Region& body);
-// x with the slices updates[…, i, …] combined into x[…, index[i], …]; index (s32) is one-dimensional.
+// Returns x with the slices updates[…, i, …] combined into x[…, index[i], …]; index (s32) is one-dimensional.
 Value scatter_slices(Builder& b, Value x, int64_t dim, Value index, Value updates,
                      const stablehlo::Region& body);
 

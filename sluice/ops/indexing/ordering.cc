@@ -1,5 +1,5 @@
-// Sorting and what follows from an order. NaN counts as the largest number, as in LibTorch. Sorts are always
-// stable. Searching compares with every boundary where they are few, which needs no gathers.
+// Sorting, and operations that follow from an order. NaN counts as the largest number, as in LibTorch. Sorts
+// are always stable. A search in few boundaries compares with all of them, which needs no gathers.
 #include <bit>
 #include <utility>
 
@@ -30,7 +30,8 @@ Sorted sort_along(Builder& b, Value x, int64_t dim, bool descending) {
   return {sorted[0], sorted[1]};
 }
 
-// The first k of sort_along(). On a CPU a whole sort takes 20 times as long for 10 of 64 x 10,000 numbers.
+// Returns the first k results of sort_along(). On a CPU a whole sort takes 20 times as long for 10 of 64 x
+// 10,000 numbers.
 Sorted first_along(Builder& b, Value x, int64_t dim, int64_t k, bool descending) {
   const DType dtype = x.dtype();
   const bool fits_f32 = dtype == DType::kF32 || dtype == DType::kBF16 || dtype == DType::kF16;
@@ -38,7 +39,7 @@ Sorted first_along(Builder& b, Value x, int64_t dim, int64_t k, bool descending)
     const Sorted s = sort_along(b, x, dim, descending);
     return {b.slice_dim(s.values, dim, 0, k), b.slice_dim(s.positions, dim, 0, k)};
   }
-  // Of one bit pattern for zero and one for NaN, which is the largest number.
+  // The key has one bit pattern for zero and one for NaN, which is the largest number.
   constexpr int64_t kNan = 0x7fc00000, kNegativeNan = -0x400000;
   Value key = to(b, x, DType::kF32);
   const Value nan =
@@ -58,7 +59,7 @@ Sorted first_along(Builder& b, Value x, int64_t dim, int64_t k, bool descending)
 
 Value at_least_1d(Builder& b, Value x) { return x.rank() == 0 ? b.reshape(x, {1}) : x; }
 
-// Values and positions (s64) with the dims of the result.
+// Returns values and positions (s64) with the dims of the result.
 Values finish(Builder& b, Value values, Value where, const Dims& dims) {
   return {b.reshape(values, dims), b.reshape(to(b, where, DType::kS64), dims)};
 }
@@ -99,7 +100,8 @@ Values kthvalue(Emit& e) {
   return finish(e.b, e.b.slice_dim(s.values, dim, k - 1, k), e.b.slice_dim(s.positions, dim, k - 1, k), dims);
 }
 
-// The lower of the two middle elements. `median` gives NaN where there is one, `nanmedian` leaves NaNs out.
+// Returns the lower of the two middle elements. `median` returns NaN if there is one, `nanmedian` ignores
+// NaNs.
 Values median(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self");
@@ -125,14 +127,14 @@ Values median(Emit& e) {
   return results;
 }
 
-// The value that occurs most often, the smallest of several, and where it stands last.
+// Returns the most frequent value (the smallest if there are several) and its last position.
 Values mode(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), x = at_least_1d(b, self);
   const int64_t dim = wrap_dim(e.integer("dim"), self.rank()), size = x.dim(dim);
   e.check(size > 0, "expected a dimension that is not empty");
   const Sorted s = sort_along(b, x, dim, false);
-  // At the end of a run of equal values: its length. The run begins behind the last change before it.
+  // At the end of a run of equal values: its length. The run begins after the last change before it.
   const Value place = positions(b, x.dims(), dim);
   const auto neighbour = [&](int64_t by) {
     return gather_elements(
@@ -159,8 +161,8 @@ Values mode(Emit& e) {
 
 namespace {
 
-// For each element of `values` the number of boundaries (the last dim of `boundaries`) below it, or up to it.
-// NaN comes after every boundary.
+// Returns for each element of `values` the number of boundaries (the last dim of `boundaries`) below it, or
+// up to it. NaN comes after every boundary.
 Value compared_with_all(Builder& b, Value boundaries, Value values, Compare reaches) {
   const int64_t last = boundaries.rank() - 1, count = boundaries.dim(last);
   Dims dims = values.dims(), kept, all;
@@ -178,7 +180,7 @@ Value compared_with_all(Builder& b, Value boundaries, Value values, Compare reac
   return b.reduce_sum(to(b, b.not_(reached), DType::kS32), {values.rank()});
 }
 
-// The same by halves: what is found so far grows by a power of two while the boundary there is below.
+// Does the same by bisection: the number found so far grows by a power of two if the boundary there is below.
 Value searched(Builder& b, Value boundaries, Value values, Compare reaches) {
   const Dims dims = values.dims();
   if (boundaries.rank() == 1) values = b.reshape(values, {values.type().numel()});

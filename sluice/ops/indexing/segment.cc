@@ -1,7 +1,7 @@
 // Reductions of runs ("segments") of rows, given by their lengths or by their offsets, and the gradient.
 //
-// The data is taken as [batch * rows, columns]: the dims before `axis` are a batch, those after it columns.
-// Each row has the number of its segment; rows of no segment are dropped.
+// The data is read as [batch * rows, columns]: the dims before `axis` are a batch, the dims after it columns.
+// Each row has the number of its segment; rows without a segment are dropped.
 #include <cmath>
 #include <limits>
 
@@ -17,13 +17,13 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 struct Segments {
   int64_t batch = 1, segments = 0, rows = 0, columns = 1;
   Value lengths;  // s32 [batch * segments]
-  Value place;    // s32 [batch * rows]: the row's segment; batch * segments for none
+  Value place;    // s32 [batch * rows]: the row's segment; batch * segments without one
   Dims result;    // the reduced data's dims
 
   int64_t places() const { return batch * segments; }
 };
 
-// Where each segment ends, from lengths [batch, segments].
+// Returns where each segment ends, from lengths [batch, segments].
 Value ends_of_lengths(Builder& b, Value lengths) {
   return scan(b, {lengths}, {b.splat(0, Type{lengths.dtype(), {}})}, 1,
               [](Builder& body, const Values& earlier, const Values& later) {
@@ -31,7 +31,7 @@ Value ends_of_lengths(Builder& b, Value lengths) {
               })[0];
 }
 
-// begins and ends: [batch, segments].
+// Returns each row's segment. begins and ends are [batch, segments].
 Value places_of_rows(Builder& b, const Segments& s, Value begins, Value ends) {
   const Dims dims = {s.batch, s.rows, s.segments};
   const Value row = positions(b, dims, 1);
@@ -87,7 +87,7 @@ Value flat_rows(Builder& b, Value x, int64_t rows, int64_t columns, DType comput
   return b.reshape(to(b, x, compute), {rows, columns});
 }
 
-// x, one number for each segment, as [segments, columns].
+// Repeats x, one number for each segment, as [segments, columns].
 Value for_columns(Builder& b, Value x, const Segments& s, DType dtype) {
   return b.broadcast_in_dim(to(b, x, dtype), {s.places(), s.columns}, {0});
 }
@@ -130,7 +130,7 @@ Values segment_reduce(Emit& e) {
 
 namespace {
 
-// Of the greatest or least: shared by those that are it.
+// Returns the gradient of a maximum or minimum; rows that equal the extreme share it.
 Value extreme_gradient(Builder& b, const Segments& s, Value grad, Value rows, Value of_segment) {
   const Value is_it = b.or_(b.compare(rows, of_segment, Compare::kEq), is_nan(b, rows));
   const Value ones = to(b, is_it, rows.dtype());
@@ -139,7 +139,8 @@ Value extreme_gradient(Builder& b, const Segments& s, Value grad, Value rows, Va
   return b.select(is_it, b.divide(grad, take_along(b, count, 0, s.place)), zeros(b, rows.type()));
 }
 
-// Of a product: the product of the others. Those of zeros and NaNs are made without a division.
+// Returns the gradient of a product: the product of the other rows. For zeros and NaNs it is computed without
+// a division.
 Value product_gradient(Emit& e, const Segments& s, Value grad, Value rows, Value of_segment) {
   Builder& b = e.b;
   const Type table{rows.dtype(), {s.places(), s.columns}};
@@ -147,7 +148,7 @@ Value product_gradient(Emit& e, const Segments& s, Value grad, Value rows, Value
   const auto into = [&](Value start, Value x, const stablehlo::Region& body) {
     return take_along(b, scatter_slices(b, start, 0, s.place, x, body), 0, s.place);
   };
-  const auto others = [&](Value is) {  // how many other rows of the segment are so
+  const auto others = [&](Value is) {  // the number of other rows of the segment that are `is`
     return b.subtract(into(zeros(b, table), to(b, is, rows.dtype()), add_update()), to(b, is, rows.dtype()));
   };
   const Value rest =

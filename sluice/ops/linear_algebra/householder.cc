@@ -1,4 +1,4 @@
-// Householder's QR, column after column, with the signs of LAPACK's geqrf: R's diagonal is real.
+// Householder's QR, column by column, with the signs of LAPACK's geqrf: R's diagonal is real.
 #include <algorithm>
 
 #include "sluice/ops/linear_algebra/matrices.h"
@@ -13,7 +13,7 @@ Value element(Builder& b, Value x, Value k) {  // [batch, count] -> [batch, 1, 1
   return b.reshape(b.dynamic_slice(x, Values{zero, k}, {x.dim(0), 1}), {x.dim(0), 1, 1});
 }
 
-// The Euclidean norm of columns [batch, rows, 1] of real numbers, without overflow: [batch, 1, 1].
+// Returns the Euclidean norm of columns [batch, rows, 1] of real numbers, without overflow: [batch, 1, 1].
 Value norm(Builder& b, Value x) {
   const Dims one = {x.dim(0), 1, 1};
   Value largest = b.reshape(b.reduce_max(b.abs(x), {1}), one);
@@ -23,7 +23,7 @@ Value norm(Builder& b, Value x) {
   return b.multiply(scale, b.sqrt(b.reshape(b.reduce_sum(b.multiply(scaled, scaled), {1}), one)));
 }
 
-// x - tau v (vᴴ x)
+// Returns x - tau v (vᴴ x).
 Value reflect(Builder& b, Value x, Value v, Value tau) {
   Value wide = b.broadcast(v, x.dims());
   Value along = b.reshape(b.reduce_sum(b.multiply(conjugated(b, wide), x), {1}), {x.dim(0), 1, x.dim(2)});
@@ -31,14 +31,15 @@ Value reflect(Builder& b, Value x, Value v, Value tau) {
   return b.subtract(x, b.multiply(wide, b.broadcast(scaled, x.dims())));
 }
 
-// Reflector k's vector: 1 at row k, 0 above it.
+// Returns reflector k's vector: 1 at row k, 0 above it.
 Value reflector(Builder& b, Value column, Value k) {
   Value rows = row_numbers(b, column);
   Value below = where(b, compare_with(b, rows, k, Compare::kGt), column);
   return b.select(compare_with(b, rows, k, Compare::kEq), number_like(b, 1, column), below);
 }
 
-// Step k of the factorization: the reflector that makes column k zero below the diagonal (LAPACK's larfg).
+// Does step k of the factorization: the reflector that makes column k zero below the diagonal (LAPACK's
+// larfg).
 Values make_zero_below(Builder& b, Value k, const Values& state) {
   Value a = state[0], tau = state[1];
   Value x = column(b, a, k), rows = row_numbers(b, x);

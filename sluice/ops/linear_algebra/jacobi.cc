@@ -1,9 +1,9 @@
-// Eigenvalues and singular values by Jacobi's rotations. The columns stand in two halves; a round rotates
-// column i of the left half with column i of the right one, all pairs at once, and then moves all columns on
-// by one place, so that after a sweep of n - 1 rounds each has met each and all are where they began (the
-// round robin of Brent and Luk, "The solution of singular-value and symmetric eigenvalue problems on
-// multiprocessor arrays", 1985). A rotation of complex columns is a real one after the second column was
-// multiplied by a number of size 1 that makes the element between the two real and positive.
+// Eigenvalues and singular values by Jacobi's rotations. The columns form two halves. A round rotates column
+// i of the left half with column i of the right half, all pairs at once, and then moves all columns by one
+// place. After a sweep of n - 1 rounds, each column has met every other one, and all are back where they
+// began (the round robin of Brent and Luk, "The solution of singular-value and symmetric eigenvalue problems
+// on multiprocessor arrays", 1985). A rotation of complex columns is a real rotation, after the second column
+// was multiplied by a number of size 1 that makes the element between the two real and positive.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +14,7 @@
 namespace sluice::ops {
 namespace {
 
-constexpr int64_t kMaxSweeps = 30;  // as LAPACK's gesvj; some 6 to 10 are common
+constexpr int64_t kMaxSweeps = 30;  // as in LAPACK's gesvj; 6 to 10 are common
 const Type kNumber{DType::kS32, {}};
 const Type kFlag{DType::kPred, {}};
 
@@ -34,7 +34,7 @@ Halves halves(Builder& b, Value x, int64_t dim) {
 
 Value joined(Builder& b, const Values& parts, int64_t dim) { return b.concatenate(parts, dim); }
 
-// The next round's pairs: all but the first column move on by one place, around both halves.
+// Arranges the next round's pairs: all but the first column move by one place, around both halves.
 Value moved_on(Builder& b, Value x, int64_t dim) {
   const int64_t size = x.dim(dim), half = size / 2;
   if (half == 1) return x;
@@ -45,9 +45,8 @@ Value moved_on(Builder& b, Value x, int64_t dim) {
 }
 
 // The rotation that makes `between` zero in the symmetric matrices [[first, between], [between, second]]
-// (Golub and Van Loan, "Matrix Computations", 8.5.2). In Hermitian ones `between` is the complex number of
-// the upper right, and `phase` is what the second column is multiplied by first; it is empty for real
-// numbers.
+// (Golub and Van Loan, "Matrix Computations", 8.5.2). In Hermitian matrices, `between` is the complex number
+// at the upper right, and the second column is first multiplied by `phase`, which is empty for real numbers.
 struct Rotation {
   Value c, s, phase;
 };
@@ -70,7 +69,7 @@ Rotation rotation(Builder& b, Value first, Value second, Value between) {
   return {c, b.multiply(c, t), phase};
 }
 
-// The pairs of columns (dim 2) or rows (dim 1) rotated; c and s are [batch, pairs].
+// Rotates the pairs of columns (dim 2) or rows (dim 1); c and s are [batch, pairs].
 Value rotated(Builder& b, Value x, const Rotation& by, int64_t dim) {
   Halves h = halves(b, x, dim);
   auto times = [&](Value factor, Value part) {
@@ -83,8 +82,8 @@ Value rotated(Builder& b, Value x, const Rotation& by, int64_t dim) {
                 dim);
 }
 
-// Sweeps until sweep(state) says that there is nothing left to do. sweep returns the new state and, last, a
-// flag: once more.
+// Repeats sweep(state) until there is nothing left to do. sweep returns the new state and, last, a flag for
+// another sweep.
 Values sweeps(Builder& b, const Values& state, const std::function<Values(Builder&, const Values&)>& sweep) {
   Values init = {b.splat(0, kNumber), b.splat(1, kFlag)};
   init.insert(init.end(), state.begin(), state.end());
@@ -103,8 +102,8 @@ Values sweeps(Builder& b, const Values& state, const std::function<Values(Builde
   return {end.begin() + 2, end.end()};
 }
 
-// x divided by its largest element, and that ([batch, 1, 1]; 1 for a matrix of zeros): squares of elements
-// neither overflow nor vanish.
+// x divided by its largest element, and that element ([batch, 1, 1]; 1 for a matrix of zeros), so that
+// squares of elements neither overflow nor vanish.
 struct Scaled {
   Value value, scale;
 };
@@ -114,17 +113,17 @@ Scaled scaled(Builder& b, Value x) {
   return {b.divide(x, to(b, b.broadcast(scale, x.dims()), x.dtype())), scale};
 }
 
-// The sum of |x|² over these dimensions, real.
+// Returns the sum of |x|² over these dimensions, real.
 Value sum_of_squares(Builder& b, Value x, const Dims& dims) {
   return b.reduce_sum(real_part(b, b.multiply(conjugated(b, x), x)), dims);
 }
 
-// `size` rows and columns of zeros at the end.
+// Adds rows and columns of zeros at the end.
 Value with_zeros(Builder& b, Value x, int64_t rows, int64_t columns) {
   return b.pad(x, b.splat(0, Type{x.dtype(), {}}), {0, 0, 0}, {0, rows, columns});
 }
 
-// A round of the eigenvalue problem: state {a, vectors}.
+// Does a round of the eigenvalue problem: state {a, vectors}.
 Values eigen_round(Builder& b, const Values& state) {
   Value a = state[0], vectors = state[1];
   const int64_t half = a.dim(1) / 2;
@@ -133,7 +132,7 @@ Values eigen_round(Builder& b, const Values& state) {
   const Rotation by = rotation(b, real_part(b, diagonal(b, top.first)),
                                real_part(b, diagonal(b, bottom.second)), diagonal(b, top.second));
   a = rotated(b, rotated(b, a, by, 2), by, 1);
-  // What was made zero is zero, whatever rounding says.
+  // The eliminated elements are set to exactly zero, without the rounding error.
   Value distance = b.abs(b.subtract(row_numbers(b, a), column_numbers(b, a)));
   a = where(b, b.compare(distance, b.splat(half, distance.type()), Compare::kNe), a);
   vectors = rotated(b, vectors, by, 2);
@@ -144,7 +143,7 @@ Value any_above(Builder& b, Value x, Value limit) {
   return b.reduce_or(b.compare(x, limit, Compare::kGt), {0});
 }
 
-// The position of each element, [batch, count], once it is sorted.
+// Returns the position of each element, [batch, count], after sorting.
 Value sorted_order(Builder& b, Value values, bool descending) {
   const Value operands[] = {values, positions(b, values.dims(), 1)};
   return b.sort(operands, 1, true, [&](Builder& b, std::span<const Value> in) -> Values {
@@ -156,8 +155,8 @@ Value elements_in_order(Builder& b, Value values, Value order) {
   return gather_elements(b, values, 1, order);
 }
 
-// A round of the singular value problem: state {columns of a over columns of V, whether any pair was
-// rotated}. `rows` of the columns are a's.
+// Does a round of the singular value problem: state {columns of a over columns of V, whether any pair was
+// rotated}. The first `rows` rows of the columns are a's.
 Values singular_round(Builder& b, const Values& state, int64_t rows, double tolerance) {
   const Halves part = halves(b, b.slice_dim(state[0], 1, 0, rows), 2);
   Value first = sum_of_squares(b, part.first, {1}), second = sum_of_squares(b, part.second, {1});
@@ -169,7 +168,7 @@ Values singular_round(Builder& b, const Values& state, int64_t rows, double tole
   return {moved_on(b, rotated(b, state[0], by, 2), 2), b.or_(state[1], b.reduce_or(large, {0, 1}))};
 }
 
-// The columns of a made orthogonal by rotations, and the rotations' product: a V and V.
+// Makes the columns of a orthogonal by rotations; returns a V and V, the product of the rotations.
 Halves orthogonal_columns(Builder& b, Value a) {
   const int64_t rows = a.dim(1), columns = a.dim(2), padded = columns + columns % 2;
   const double tolerance = epsilon(a.dtype()) * std::sqrt(static_cast<double>(rows));
@@ -219,8 +218,7 @@ SingularValues singular_values(Builder& b, Value a, bool full) {
   const Halves made = orthogonal_columns(b, unit.value);
   Value s = b.sqrt(sum_of_squares(b, made.first, {1}));
   Value order = sorted_order(b, s, true);
-  // Q of orthogonal columns is these columns, up to their signs, and where they are zero something
-  // orthogonal.
+  // Q of orthogonal columns equals these columns, up to their signs; for zero columns it has orthogonal ones.
   const QrFactors qr = qr_factor(b, columns_in_order(b, made.first, order));
   Value u = make_q(b, qr, full ? rows : columns);
   Value r = real_part(b, diagonal(b, qr.a));

@@ -1,7 +1,7 @@
 // Factorizations, triangular and other linear systems, eigenvalues, singular values.
 //
-// A program cannot throw: rows whose calls ask for check_errors leave them to the CPU, and what LibTorch
-// composes of them (linalg.cholesky, linalg.inv, linalg.solve) reads `info` on the host.
+// A program cannot throw: rows whose calls request check_errors leave them to the CPU, and LibTorch's
+// compositions of the rows (linalg.cholesky, linalg.inv, linalg.solve) read `info` on the host.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -41,7 +41,7 @@ void leave_checks_to_host(Emit& e) {
 int64_t rows_of(Value x) { return x.dim(x.rank() - 2); }
 int64_t columns_of(Value x) { return x.dim(x.rank() - 1); }
 
-// [batch…, last…]
+// Returns the dims [batch…, last…].
 Dims with(Dims batch, std::initializer_list<int64_t> last) {
   batch.insert(batch.end(), last);
   return batch;
@@ -49,7 +49,7 @@ Dims with(Dims batch, std::initializer_list<int64_t> last) {
 
 Value nothing(Emit& e, DType dtype) { return zeros(e.b, Type{dtype, {0}}); }
 
-// Both with the batch dimensions that NumPy's rule gives them, as one: and these dimensions.
+// Two matrices with the batch dimensions that NumPy's rule gives them, merged into one, and these dimensions.
 struct Pair {
   Value a, x;
   Dims batch;
@@ -70,7 +70,7 @@ void check_fits(Emit& e, Value a, Value x, bool left) {
                     rows_of(a), "), found ", in_words(x)));
 }
 
-// The diagonal of a Hermitian matrix is real, whatever stands there: LAPACK reads its real parts.
+// The diagonal of a Hermitian matrix is real: as LAPACK does, this reads only its real parts.
 Value with_real_diagonal(Builder& b, Value x) {
   if (!stablehlo::is_complex(x.dtype())) return x;
   Value on = b.compare(row_numbers(b, x), column_numbers(b, x), Compare::kEq);
@@ -79,7 +79,7 @@ Value with_real_diagonal(Builder& b, Value x) {
 
 // ---- Cholesky ----
 
-// The number of the first leading minor that is not positive, [batch]; a's lower triangle is read.
+// Returns the number of the first leading minor that is not positive, [batch]; a's lower triangle is read.
 Value first_failure(Builder& b, Value a) {
   const int64_t batch = a.dim(0);
   const Values init = {a, b.splat(0, Type{DType::kS32, {batch}})};
@@ -115,7 +115,7 @@ Values cholesky_ex(Emit& e) {
   return {restore_batch(b, factor, batch), restore_batch(b, info, batch)};
 }
 
-// A X = x with A = L Lᴴ (or Uᴴ U).
+// Solves A X = x with A = L Lᴴ (or Uᴴ U).
 Value solve_by_factor(Builder& b, Value factor, Value x, bool upper) {
   Value other = conjugated(b, factor);
   Value first = b.triangular_solve(upper ? other : factor, x, {.lower = !upper, .transpose = upper});
@@ -184,7 +184,7 @@ Values lu_factor_ex(Emit& e) {
           restore_batch(b, factors.info, batch)};
 }
 
-// P of A = P L U, from the interchanges.
+// Returns P of A = P L U, from the interchanges.
 Value permutation_matrix(Builder& b, Value pivots, int64_t rows, DType dtype) {
   Value order = row_order(b, pivots, rows, false);
   const Dims dims = {pivots.dim(0), rows, rows};
@@ -192,7 +192,7 @@ Value permutation_matrix(Builder& b, Value pivots, int64_t rows, DType dtype) {
   return to(b, b.compare(place, positions(b, dims, 1), Compare::kEq), dtype);
 }
 
-// L and U of the matrix that holds both.
+// Returns L and U of the matrix that holds both.
 Values unpacked(Builder& b, Value lu) {
   const int64_t batch = lu.dim(0), rows = lu.dim(1), columns = lu.dim(2), count = std::min(rows, columns);
   Value left = b.slice(lu, {0, 0, 0}, {batch, rows, count});
@@ -337,7 +337,7 @@ Values eigh(Emit& e) {
   return {restore_batch(b, found.values, batch), vectors};
 }
 
-// U, S and V where there is nothing to decompose.
+// Returns U, S and V of an empty matrix.
 SingularValues of_nothing(Builder& b, Value a, bool full) {
   const int64_t batch = a.dim(0), rows = a.dim(1), columns = a.dim(2), count = std::min(rows, columns);
   return {identity(b, a.dtype(), batch, rows, full ? rows : count),
@@ -382,7 +382,7 @@ constexpr std::array<double, 14> kPade = {64764752532480000.,
 Value pade(Builder& b, Value a) {
   Value one = identity(b, a.dtype(), a.dim(0), a.dim(1), a.dim(1));
   Value a2 = product(b, a, a), a4 = product(b, a2, a2), a6 = product(b, a4, a2);
-  // The sum of kPade[i] times 1, A², A⁴ and A⁶, divided by the last coefficient's neighbour to stay in range.
+  // Sums A², A⁴ and A⁶ times their kPade[i]; all coefficients are divided by kPade[0] to stay in range.
   auto sum = [&](std::array<size_t, 3> powers) {
     auto times = [&](size_t i, Value x) { return b.multiply(number_like(b, kPade[i] / kPade[0], x), x); };
     return b.add(times(powers[0], a2), b.add(times(powers[1], a4), times(powers[2], a6)));
@@ -396,13 +396,13 @@ Value pade(Builder& b, Value a) {
   return lu_solve(b, factors.lu, factors.pivots, b.add(v, u), false);
 }
 
-// exp(A) = exp(A / 2^s)^(2^s), with each matrix's own s.
+// Computes exp(A) = exp(A / 2^s)^(2^s), with each matrix's own s.
 Value exponential(Builder& b, Value a) {
   Value norm = b.reduce_max(b.reduce_sum(b.abs(a), {1}), {1});
   Value ratio = b.divide(norm, number_like(b, kPadeNorm, norm));
   Value halvings =
       b.ceil(b.divide(b.log(b.maximum(ratio, number_like(b, 1, ratio))), number_like(b, std::log(2), ratio)));
-  // Nothing is gained by halving what is not finite.
+  // Halving does not help if the norm is not finite.
   halvings = b.select(b.is_finite(halvings), halvings, number_like(b, 0, halvings));
   Value factor = b.power(number_like(b, 0.5, halvings), halvings);
   Value made = pade(b, b.multiply(a, to(b, b.broadcast_in_dim(factor, a.dims(), {0}), a.dtype())));

@@ -1,5 +1,5 @@
-// LU with partial pivoting: within a block of columns one after the other, as LAPACK's getf2. The pivot is
-// the first of the largest elements, and a column of zeros is left as it is. The size of a complex number is
+// LU with partial pivoting; within a block, one column after the other, as in LAPACK's getf2. The pivot is
+// the first of the largest elements, and a column of zeros is left unchanged. The size of a complex number is
 // |re| + |im| here, as in LAPACK's izamax.
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 namespace sluice::ops {
 namespace {
 
-// Columns that are factored one after the other before the rest of the matrix follows.
+// The number of columns that are factored one after the other before the rest of the matrix follows.
 constexpr int64_t kBlock = 64;
 const Type kNumber{DType::kS32, {}};
 
@@ -18,8 +18,8 @@ Value size_of(Builder& b, Value x) {
   return b.add(b.abs(b.real(x)), b.abs(b.imaginary(x)));
 }
 
-// The row of the first of the largest elements of a column [batch, rows, 1] from row k on: s32 [batch, 1, 1].
-// Row k where all are NaN.
+// Returns the row of the first of the largest elements of a column [batch, rows, 1] from row k on, s32
+// [batch, 1, 1]; row k if all are NaN.
 Value pivot_row(Builder& b, Value column, Value k) {
   Value rows = row_numbers(b, column), size = size_of(b, column);
   size = b.select(compare_with(b, rows, k, Compare::kGe), size, number_like(b, -1, size));
@@ -32,13 +32,13 @@ Value pivot_row(Builder& b, Value column, Value k) {
                   first);
 }
 
-// x with element k along dimension 1 replaced by `value`, [batch, 1].
+// Returns x with element k along dimension 1 replaced by `value`, [batch, 1].
 Value with_element(Builder& b, Value x, Value k, Value value) {
   return b.dynamic_update_slice(x, value, Values{b.splat(0, kNumber), k});
 }
 
-// Interchanges rows k = first + j and the pivot's, scales column j below row k, and subtracts from what lies
-// right and below. State: the columns from `first` on, all pivots, info.
+// Interchanges row k = first + j with the pivot's row, scales column j below row k, and subtracts from the
+// elements to the right and below. State: the columns from `first` on, all pivots, info.
 Values eliminate(Builder& b, Value first, Value j, const Values& state) {
   Value a = state[0], pivots = state[1], info = state[2], k = b.add(first, j);
   const int64_t batch = a.dim(0);
@@ -69,7 +69,7 @@ Values eliminate(Builder& b, Value first, Value j, const Values& state) {
   return {a, pivots, b.select(failed, b.broadcast(number, info.dims()), info)};
 }
 
-// What the interchanges of rows first, first + 1 … with those of `pivots` make of 0, 1 …
+// Returns the order of 0, 1 … after the interchanges of rows first, first + 1 … with the rows of `pivots`.
 Value order_of(Builder& b, Value pivots, Value first, int64_t rows, bool undo) {
   const int64_t batch = pivots.dim(0), count = pivots.dim(1);
   Value numbers = positions(b, {batch, rows}, 1), zero = b.splat(0, kNumber);
@@ -85,8 +85,8 @@ Value order_of(Builder& b, Value pivots, Value first, int64_t rows, bool undo) {
   })[0];
 }
 
-// The columns from `first` on are factored by themselves; then all others follow, by a triangular system and
-// a product (LAPACK's getrf). The same state as eliminate's, of the whole matrix.
+// Factors the columns from `first` on by themselves, then updates all others by a triangular system and a
+// product (LAPACK's getrf). The state is eliminate's, for the whole matrix.
 Values eliminate_block(Builder& b, Value number, const Values& state) {
   Value a = state[0], zero = b.splat(0, kNumber);
   Value first = b.multiply(number, b.splat(kBlock, kNumber)), end = b.add(first, b.splat(kBlock, kNumber));
@@ -112,8 +112,8 @@ Values eliminate_block(Builder& b, Value number, const Values& state) {
   return {b.select(left, rest, a), made[1], made[2]};
 }
 
-// As many blocks as are needed; what they do beyond the matrix is dropped. There are zeros, and so the pivots
-// and the factors of the matrix stay what they are.
+// Factors the necessary number of blocks. Elements beyond the matrix are zeros, so they do not change the
+// matrix's pivots and factors, and their results are dropped.
 LuFactors factor_blocks(Builder& b, Value a) {
   const int64_t batch = a.dim(0), rows = a.dim(1), columns = a.dim(2), count = std::min(rows, columns);
   const int64_t blocks = (count + kBlock - 1) / kBlock, more = blocks * kBlock - count;
