@@ -13,8 +13,8 @@ namespace sluice::device {
 // The devices of one process, as it reports them to the other processes.
 struct Opened {
   std::string plugin;            // name and versions; they must be equal in all processes
-  int process_index = 0;         // as the plugin counts
-  int processes = 1;             // that share the plugin's devices; 1 if the plugin knows of no other process
+  int process_index = 0;         // the number by which the plugin counts this process
+  int processes = 1;             // the processes that share the plugin's devices; 1 if it knows of no other
   std::vector<int> devices;      // global numbers of this process's devices, in its replicas' order
   bool spans_processes = false;  // whether the plugin's programs have the replicas of all processes
 };
@@ -23,7 +23,7 @@ base::Result<Opened> opened_from(std::string_view text);
 
 struct Agreement {
   int process_index = 0;     // among the replicas: this process's first is process_index × its replicas
-  std::vector<int> devices;  // of a program's replicas, in their order
+  std::vector<int> devices;  // the devices of a program's replicas, in their order
 };
 
 // Agrees for process `self`, counted as `launcher` ("sluice run", "Slurm" …) counts, from the reports of all

@@ -1,4 +1,4 @@
-// The `xla` device for LibTorch: what a program calls besides LibTorch itself.
+// The `xla` device for LibTorch: the functions that a program calls besides LibTorch itself.
 //
 // After sluice::init(), torch::Device("xla:0") works with unmodified LibTorch code. Operations are recorded;
 // a cut (sluice::sync(), a host read, session.step) lowers what was recorded to one program, compiles it
@@ -38,7 +38,7 @@ struct DeviceOptions {
   // Make an operation without a row, or a host read between two boundaries, an error (SLUICE_STRICT; off).
   std::optional<bool> strict;
   std::optional<bool> eager;   // run each operation immediately (SLUICE_EAGER; off)
-  std::optional<bool> donate;  // let a program reuse the memory of what it replaces (SLUICE_DONATE; on)
+  std::optional<bool> donate;  // let programs reuse the memory of replaced values (SLUICE_DONATE; on)
   std::string dump;            // a folder for each program's StableHLO; "": $SLUICE_DUMP, else none
   int run_ahead = 2;           // programs in flight before the host waits
   // Keep programs in memory up to this number of recorded operations in all; 0: $SLUICE_KEPT_OPERATIONS, else
@@ -190,7 +190,7 @@ struct Counters {
   double compile_seconds = 0;
   double idle_compile_seconds = 0;  // the part of compile_seconds with no program on the devices
   double wait_seconds = 0;
-  double busy_seconds = 0;  // with a program on the devices, from its launch to its end
+  double busy_seconds = 0;  // the time with a program on the devices, from its launch to its end
 };
 Counters counters();
 // Returns the number of calls that ran on the CPU so far, by operation.

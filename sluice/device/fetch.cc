@@ -24,7 +24,7 @@ struct Fetch::State {
   device::DataPtr data;
   std::vector<at::Tensor> hosts;
   std::vector<pjrt::Event> copied;
-  bool counted = false;  // as delivered, in the metrics
+  bool counted = false;  // counted as delivered, in the metrics
 
   // A copy that nobody waited for still writes, so its memory lives until the copy ends.
   ~State() {

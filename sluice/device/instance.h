@@ -36,7 +36,7 @@ using InstanceKey = c10::SmallVector<uint64_t, 48>;
 struct Instance {
   const ops::Row* row = nullptr;
   std::vector<TypeRef> results;  // nullptr: undefined
-  std::vector<Slot> slots;       // in the order in which they are first asked for
+  std::vector<Slot> slots;       // in the order in which they are first requested
   uint32_t id = 0;
   bool shared_random = false;  // random numbers are the same on all replicas
   bool over_replicas = false;  // statistics are over all replicas' batches
@@ -45,7 +45,7 @@ struct Instance {
   std::string unimplemented;
   std::vector<TypeRef> operands;
   InstanceKey key;
-  const std::vector<std::string>* names = nullptr;  // of the arguments
+  const std::vector<std::string>* names = nullptr;  // the names of the arguments
   // The arguments with their constants. Lowering puts the values in: operands in order, and run-time scalars
   // for the tensor arguments that are `from_slot`.
   std::vector<ops::Arg> args;

@@ -253,7 +253,7 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
   for (uint32_t leaf : plan.leaves) slots.expect_no_nan("an input", leaf_values[leaf]);
   std::vector<stablehlo::Values> results(trace.nodes.size());
   auto value_of = [&](Ref ref) { return ref.leaf() ? leaf_values[ref.node] : results[ref.node][ref.output]; };
-  uint64_t place = 0;  // in the plan
+  uint64_t place = 0;  // the place of the node in the plan
   for (uint32_t number : plan.nodes) {
     const Node& node = trace.nodes[number];
     const Instance& instance = *node.instance;

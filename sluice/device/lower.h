@@ -1,4 +1,4 @@
-// From a cut of the trace to the text of a program.
+// Lowers a cut of the trace to the text of a program.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ Plan make_plan(const Trace& trace, const World& world, std::vector<uint32_t>& ou
 struct Lowered {
   std::string text;
   std::vector<ValueCheck> checks;  // if there are any, the program's last result is what they found
-  stablehlo::Flops flops;          // of one replica
+  stablehlo::Flops flops;          // the FLOPs of one replica
   stablehlo::LayerWorks layers;    // without their bytes
 };
 

@@ -30,7 +30,7 @@ class Offsets {
   // A view that is about to be recorded.
   struct View {
     const char* row;
-    TypeRef type;                     // of the value that it is a part of
+    TypeRef type;                     // the type of the value that the view is a part of
     c10::ArrayRef<int64_t> geometry;  // everything but the offset
     int64_t offset = 0;
     int64_t choices = 1;                 // the approximate number of places of this size in the value
@@ -56,7 +56,7 @@ class Offsets {
     bool moving = false;
   };
   struct Family {
-    std::vector<Place> places;  // by their order in a trace
+    std::vector<Place> places;  // in the order of the views in a trace
     double choices = 1;
     bool moved = false;     // some place of the family moved
     bool wandered = false;  // another place moved after the first
@@ -93,8 +93,8 @@ class Offsets {
   void move(Family& family, Place& place);
 
   std::unordered_map<Key, std::unique_ptr<Family>, Hash> families_;
-  std::vector<Family*> family_by_instance_;  // of views with constant offsets
-  std::vector<Constant> constants_;          // of the current trace
+  std::vector<Family*> family_by_instance_;  // for the instances of views with constant offsets
+  std::vector<Constant> constants_;          // the constant views of the current trace
   uint64_t trace_ = 0;                       // the number of the current trace
   bool trace_moves_ = false;                 // a place moved in it for the first time
   Family* latest_ = nullptr;                 // the family of the view last given to moves()

@@ -12,7 +12,7 @@ std::unique_ptr<Runtime> open(const Settings& settings);
 
 // The speed that all local replicas together reach on this machine's processor, with the plugin "cpu".
 struct ProcessorPeak {
-  double flops_per_second = 0;  // of products of f32; 0: not known
+  double flops_per_second = 0;  // for products of f32; 0: not known
   int threads = 1;
 };
 // Measures for 0.1 s, or for 0.02 s if an earlier process has measured. The best result so far is kept with

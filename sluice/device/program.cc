@@ -30,7 +30,8 @@ struct Programs {
   Entries entries;  // the most recently used first
   std::unordered_multimap<uint64_t, Entries::iterator> by_hash;
   std::vector<std::weak_ptr<const Program>> dropped;  // a launch or a captured function may still hold one
-  size_t operations = 0;                              // of the entries, counted as for kept_operations
+  size_t operations = 0;                              // the operations of all entries, counted as for
+                                                      // kept_operations
   size_t instances_after_freeing = 0;
   int dumped = 0;
 };

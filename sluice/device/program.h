@@ -15,20 +15,21 @@ namespace sluice::device {
 
 // Run-time numbers of one type on the replicas. Most programs take the same numbers at every launch.
 struct SentScalars {
-  std::string bytes;                                   // of the numbers
+  std::string bytes;                                   // the bytes of the numbers
   std::shared_ptr<std::vector<pjrt::Buffer>> buffers;  // [replica]
 };
 
 struct Program {
   mutable std::shared_ptr<pjrt::Executable> executable;  // null after forget_programs()
-  std::vector<uint32_t> instances;     // of its nodes, to say what changed when the next one differs
+  std::vector<uint32_t> instances;     // the nodes' instances, for the report of what changed if the next one
+                                       // differs
   uint64_t canonical = 0;              // the same in every process
   std::vector<ValueCheck> checks;      // if there are any, its last result is what they found
-  stablehlo::MemoryEstimate estimate;  // from its text, for errors about memory
-  stablehlo::Flops flops;              // of one launch on one replica
-  stablehlo::LayerWorks layers;        // of the same launch, without bytes
-  mutable int64_t launches = 0;        // so far
-  mutable std::array<SentScalars, kScalarClasses> scalars;  // of the latest launch
+  stablehlo::MemoryEstimate estimate;  // estimated from the text, for errors about memory
+  stablehlo::Flops flops;              // the FLOPs of one launch on one replica
+  stablehlo::LayerWorks layers;        // the layers' work in that launch, without bytes
+  mutable int64_t launches = 0;        // the number of launches so far
+  mutable std::array<SentScalars, kScalarClasses> scalars;  // the numbers of the latest launch
 };
 
 using ProgramPtr = std::shared_ptr<const Program>;

@@ -33,13 +33,13 @@ struct World {
   // Whether the plugin's programs span processes: they then have all replicas, else only the local ones.
   bool spans_processes = false;
   bool explicit_nan = true;  // the plugin's maximum and minimum lose NaN: spell them out (XLA's CPU plugin)
-  stablehlo::Precision precision = stablehlo::Precision::kDefault;  // of f32 products
+  stablehlo::Precision precision = stablehlo::Precision::kDefault;  // the precision of f32 products
   // The values that programs look for (value_checks.h): positions outside their dimension, and the first NaN.
   bool check_values = false, detect_anomaly = false;
   bool loops = false;             // turn many equal rounds in a row into one loop
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
   const stablehlo::KernelLibrary* kernels =
-      nullptr;            // of this machine's CPU; null: the compiler makes everything
+      nullptr;            // the kernels for this machine's CPU; null: the compiler makes everything
   int process_index = 0;  // this process has local_replicas replicas, from process_index × local_replicas
   int first_replica() const { return process_index * local_replicas; }
   int replicas() const { return processes * local_replicas; }
@@ -93,8 +93,8 @@ int replicas_in_world();
 bool sync_batch_norm();
 // One launch of a process, for comparison with the other processes.
 struct LaunchRecord {
-  int64_t number = 0;         // of the launch
-  uint64_t hash = 0;          // of all launches up to this one: their programs and run-time scalars
+  int64_t number = 0;         // the number of the launch
+  uint64_t hash = 0;          // a hash of all launches up to this one: their programs and run-time scalars
   std::string_view boundary;  // the name of the cut
   bool fresh = false;         // the program is new in this process
   const Program* program = nullptr;
@@ -127,7 +127,7 @@ struct Order {
   std::vector<const DataPtr*> arguments;  // [parameter]
   const std::vector<int32_t>& aliases;    // as in Plan
   const Scalars& scalars;
-  const std::vector<ValueFacts>& facts;  // of the results
+  const std::vector<ValueFacts>& facts;  // the facts of the results
   const Plan* plan = nullptr;            // the plan that was recorded; null in a replay
 };
 // Launches a program and returns the results. An argument without another owner gives its memory to its

@@ -24,12 +24,12 @@ struct LazyStorage : c10::StorageImpl {
   enum class State : uint8_t { kEmpty, kPending, kData, kLost };
   State state = State::kEmpty;
   bool keep_equal = false;
-  uint32_t name = 0;  // of the parameter, in Names; 0: none
+  uint32_t name = 0;  // the parameter's number in Names; 0: none
   // The value in the current trace, while pending.
   Ref ref;
-  TypeRef type = nullptr;  // of the value, pending or data
+  TypeRef type = nullptr;  // the type of the value, pending or data
   DataPtr data;
-  std::vector<int64_t> strides;  // of the value's dims in the storage; empty: row-major
+  std::vector<int64_t> strides;  // the strides of the value's dims in the storage; empty: row-major
   // The leaf that held this storage's data before the current trace replaced it: that leaf may be donated.
   static constexpr uint32_t kNoLeaf = 0xffffffff;
   uint32_t replaced_leaf = kNoLeaf;

@@ -1,4 +1,4 @@
-// The trace: what was recorded since the last cut.
+// The trace: the operations that were recorded since the last cut.
 //
 // Nodes live in vectors that a cut clears, so that a trace of a million operations is freed without
 // recursion. One lock guards the trace, all storages' values and the tables of instances and types;
@@ -30,8 +30,8 @@ struct Number {
 
 struct Node {
   const Instance* instance;
-  uint32_t first_input;   // in Trace::inputs, one for each of instance->operands
-  uint32_t first_number;  // in Trace::numbers, one for each of instance->slots
+  uint32_t first_input;   // the first entry in Trace::inputs; one for each of instance->operands
+  uint32_t first_number;  // the first entry in Trace::numbers; one for each of instance->slots
   uint32_t name;          // the layer that the node belongs to, in Names
   Sameness sameness;
   stablehlo::Pass pass;

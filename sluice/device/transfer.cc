@@ -158,7 +158,7 @@ bool is_seen_in_storage(const at::Tensor& tensor) {
 struct Source {
   DataPtr data;
   bool whole = false;            // `data` is the whole storage's value, and the tensor a view of it
-  std::vector<int64_t> strides;  // of the storage's value, as in LazyStorage
+  std::vector<int64_t> strides;  // the strides of the storage's value, as in LazyStorage
 };
 
 // Returns the source of a read; cuts if the value is pending. The caller holds the lock.

@@ -23,7 +23,7 @@ inline Sameness weakest(Sameness a, Sameness b) { return a > b ? a : b; }
 // host (a batch).
 struct Origin {
   const ops::Row* row = nullptr;
-  uint32_t layer = 0;  // in Names
+  uint32_t layer = 0;  // the layer's number in Names
 };
 
 // host_copy.h
@@ -34,7 +34,7 @@ struct ValueFacts {
   TypeRef type = nullptr;
   Sameness sameness = Sameness::kGlobal;
   Origin origin;   // where it began to differ, unless it is global
-  Origin made_by;  // for messages: the operation that made it; no row when it came from the host
+  Origin made_by;  // for messages: the operation that made it; no row if it came from the host
 };
 
 // The place of a value among the current trace's leaves, when `leaf_trace` is that trace's number.
@@ -54,7 +54,7 @@ struct Data : c10::intrusive_ptr_target, LeafPlace, ValueFacts {
   void renew(const ValueFacts& facts, int64_t launch);
 
   uint64_t serial;                    // values that are made later have larger ones
-  std::vector<pjrt::Buffer> buffers;  // [replica]; none where programs are only compiled
+  std::vector<pjrt::Buffer> buffers;  // [replica]; empty if programs are only compiled
   // For errors about memory (alive.h): the name, in Names, of the parameter or optimizer state that holds it;
   // 0: none.
   uint32_t name = 0;

@@ -22,7 +22,7 @@ namespace sluice::device {
 // One operand of a program whose values are checked.
 struct ValueCheck {
   std::string operation, argument;
-  uint32_t layer = 0;  // in Names
+  uint32_t layer = 0;  // the layer's number in Names
   int64_t low = 0, high = 0;
   std::optional<int64_t> except;
   ops::Expectation::Rule rule = ops::Expectation::Rule::kRange;

@@ -262,7 +262,7 @@ DType Emit::promote_float(std::initializer_list<std::string_view> names) const {
 }
 
 std::string in_words(const Type& type) {
-  // In the order of DType.
+  // The names in the order of DType.
   constexpr const char* kNames[] = {"Bool",     "Char",   "Short",  "Int",           "Long",         "Byte",
                                     "UInt16",   "UInt32", "UInt64", "Float8_e4m3fn", "Float8_e5m2",  "Half",
                                     "BFloat16", "Float",  "Double", "ComplexFloat",  "ComplexDouble"};

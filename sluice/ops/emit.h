@@ -62,8 +62,8 @@ struct Arg {
 
 // The replicas that a program is for.
 struct Replicas {
-  int64_t count = 1;  // of all processes
-  int64_t local = 1;  // of this one
+  int64_t count = 1;  // the replicas of all processes
+  int64_t local = 1;  // the replicas of this process
   // Collectives are calls of the host's handlers (XLA's CPU plugin), not the compiler's own operations.
   bool by_host = false;
 };

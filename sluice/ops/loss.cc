@@ -35,7 +35,7 @@ struct Labels {
   Value label;    // s32, inside [0, C)
   Value counted;  // not ignore_index
   Value known;    // a class, or ignored
-  Value weight;   // of the label's class, 0 where ignored: [N, S], compute type
+  Value weight;   // the weight of the label's class, 0 if it is ignored: [N, S], compute type
   bool batched = true, planes = false;
 };
 

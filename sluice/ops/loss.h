@@ -1,4 +1,4 @@
-// The parts of the loss family that have files of their own.
+// The parts of the loss family that have their own files.
 #pragma once
 
 #include "sluice/ops/common.h"

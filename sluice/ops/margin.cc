@@ -58,7 +58,7 @@ struct MultiMargin {
   int64_t p = 1;
   Value label, is_label, known;  // [samples], [samples, classes], [samples]
   Value violation;               // max(0, …), 0 at the label: [samples, classes]
-  Value weight;                  // of the label's class, over the number of classes: [samples]
+  Value weight;                  // the weight of the label's class, over the number of classes: [samples]
 };
 
 MultiMargin read_multi_margin(Emit& e) {

@@ -106,7 +106,7 @@ Value spread(Emit& e, std::string_view name, Value x) {
 }
 
 struct Learnt {
-  Value x, scale, zero_point;  // of x's dims; the zero point is not rounded
+  Value x, scale, zero_point;  // with x's dims; the zero point is not rounded
 };
 Learnt read_learnt(Emit& e) {
   const Value x = read_self(e);

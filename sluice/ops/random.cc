@@ -7,7 +7,7 @@
 namespace sluice::ops {
 namespace {
 
-// ---- uniform, normal and what follows from them ----
+// ---- uniform, normal and derived distributions ----
 
 Values uniform(Emit& e) {
   Builder& b = e.b;

@@ -28,7 +28,7 @@ Exponentials exponentials(Builder& b, Value x, int64_t dim) {
 struct Input {
   Value x;  // in the compute type, with at least one dimension
   int64_t dim = 0;
-  Dims dims;  // of the result
+  Dims dims;  // the dims of the result
   DType dtype;
 };
 

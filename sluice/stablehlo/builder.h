@@ -205,8 +205,8 @@ class Builder {
   // Adds "chlo.NAME" of two operands of one float type. Names: polygamma, zeta, next_after.
   Value chlo(std::string_view name, Value a, Value b);
   Value convert(Value x, DType dtype);
-  // Keeps the bits. To a type of 1/k of the width: the result is [..., k]; from such a type: x is [..., k],
-  // and k goes.
+  // Keeps the bits. To a type of 1/k of the width, the result is [..., k]; from such a type, x is [..., k],
+  // and the result is [...].
   Value bitcast_convert(Value x, DType dtype);
 
   // Element-wise, two operands of one type (no implicit broadcast; see broadcast below).
@@ -337,7 +337,7 @@ class Builder {
                      int num_replicas = 1, std::string_view module_name = "sluice");
 
   const Type& type_of(int32_t id) const;
-  size_t operations() const;  // so far
+  size_t operations() const;  // the number of operations so far
 
  private:
   friend class Rewriter;

@@ -87,7 +87,7 @@ struct Builder::Impl {
   struct Scope {
     int32_t id;
     bool isolated;
-    std::string_view op;  // of the region's operation; lives as long as the scope
+    std::string_view op;  // the region's operation; the text lives as long as the scope
     Block block;
     std::unordered_map<SplatKey, Value, SplatHash> splats;
   };

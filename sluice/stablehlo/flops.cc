@@ -259,7 +259,7 @@ class Counter {
     return dearest;
   }
 
-  std::vector<const Operation*> operations_;  // of main
+  std::vector<const Operation*> operations_;  // main's operations
   std::unordered_set<const Operation*> live_;
   std::unordered_map<int32_t, int64_t> constants_;  // [value's id]
   std::unordered_map<int32_t, uint64_t> numbers_;   // [value's id]

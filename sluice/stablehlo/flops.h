@@ -15,7 +15,7 @@ struct Flops {
   double f16 = 0;  // f16 and bf16
   double f8 = 0;   // both kinds
   double loops =
-      0;  // loops with products in them whose length no program's text tells: what they do is missing
+      0;  // loops with products whose length the program's text does not give; their FLOPs are missing
 
   double sum() const { return f64 + f32 + f16 + f8; }
   bool complete() const { return loops == 0; }

@@ -13,7 +13,7 @@ class Builder;
 
 struct LayerWork {
   Flops forward;
-  Flops backward;     // with the update's
+  Flops backward;     // includes the update
   int64_t bytes = 0;  // its values' part of the peak memory (MemoryEstimate::by_layer)
 };
 using LayerWorks = std::map<std::string, LayerWork>;  // [Location::layer]

@@ -57,8 +57,8 @@ uint64_t encode_narrow(long double value, const Narrow& format) {
   int exponent = 0;
   std::frexp(value, &exponent);
   exponent = std::max(exponent - 1, 1 - format.bias());
-  // In units of the last place. Subnormals have the least exponent and no hidden bit, and a carry out of the
-  // mantissa correctly lands in the exponent.
+  // The value in units of the last place. Subnormals have the least exponent and no hidden bit, and a carry
+  // out of the mantissa correctly lands in the exponent.
   const long double units = std::nearbyint(std::ldexp(std::abs(value), format.mantissa_bits - exponent));
   const uint64_t bits = (static_cast<uint64_t>(exponent + format.bias() - 1) << format.mantissa_bits) +
                         static_cast<uint64_t>(units);

@@ -13,8 +13,7 @@
 namespace sluice::stablehlo {
 namespace {
 
-constexpr std::string_view kIndent = "    ";  // of main's operations; operations in regions are indented
-                                              // further
+constexpr std::string_view kIndent = "    ";  // before main's operations; regions are indented further
 
 // Returns the bytes of "tensor<4x5xf32>"; 0 for any other text.
 int64_t bytes_of(std::string_view type) {

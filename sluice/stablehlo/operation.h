@@ -60,7 +60,7 @@ inline constexpr std::string_view kComposite = "composite";
 
 struct Operation {
   std::string name;    // "stablehlo.add", or kComposite
-  std::string target;  // of a custom call; a composite's name
+  std::string target;  // the target of a custom call, or a composite's name
   Values operands;     // a composite's may be empty values
   Values results;
   std::vector<Block> bodies;

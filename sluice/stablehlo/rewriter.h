@@ -86,7 +86,7 @@ class Rewriter {
 
   Values results_;
   std::vector<int32_t> aliases_;
-  std::unordered_map<int32_t, Value> replaced_;  // in the pass that runs
+  std::unordered_map<int32_t, Value> replaced_;  // the replacements of the current pass
   std::vector<const Operation*> makers_;         // [value's id]
   std::vector<int> readers_;                     // [value's id]
 };

@@ -11,7 +11,7 @@ struct DTypeRow {
   size_t size;
 };
 
-// In the order of DType.
+// The names and sizes, in the order of DType.
 constexpr std::array<DTypeRow, kDTypeCount> kDTypes = {{{"i1", 1},
                                                         {"i8", 1},
                                                         {"i16", 2},

@@ -48,7 +48,7 @@ bool captured_call_is_recorded() { return Watch::current() != nullptr; }
 // tensors.
 struct CapturedVariant {
   std::vector<uint64_t> key;
-  Tape tape;          // of the latest recorded call
+  Tape tape;          // the tape of the latest recorded call
   int same = 0;       // recorded calls in a row that equalled it
   int in_vain = 0;    // recorded calls in a row that did not, or that cannot be replayed
   int failed = 0;     // replays in a row that were not possible

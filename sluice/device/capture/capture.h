@@ -52,7 +52,7 @@ class Optimizer;
 namespace sluice {
 
 struct CaptureOptions {
-  std::string name = "capture";  // in messages, and of the cut at the function's end
+  std::string name = "capture";  // the name in messages, and the name of the cut at the function's end
   // One call in `check_every` is recorded and compared with the replayed ones. 1 records every call, which
   // shows what a function does that capture() does not know of. Otherwise at least 2.
   int check_every = 100;

@@ -20,7 +20,7 @@ struct OptimizerStep {
 
 // The numbers of a step, and the options that they come from.
 struct StepNumbers {
-  std::vector<double> numbers;    // in the order of the operations
+  std::vector<double> numbers;    // the numbers, in the order of the operations
   std::vector<double> options;    // all options of all groups
   std::vector<uint8_t> branches;  // the branches that the options choose in step()
 };

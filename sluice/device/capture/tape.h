@@ -52,8 +52,8 @@ struct CapturedNumber {
   static constexpr uint32_t kRandom = 0xffffffff;
   ScalarClass kind = ScalarClass::kF32;
   uint32_t index = 0;       // among the program's numbers of its class
-  uint32_t step = kRandom;  // in Tape::steps; kRandom: the key of a random operation
-  uint32_t number = 0;      // of the step's numbers, or of the call's draws
+  uint32_t step = kRandom;  // index in Tape::steps; kRandom: the number is the key of a random operation
+  uint32_t number = 0;      // index in the step's numbers, or in the call's draws
   bool operator==(const CapturedNumber&) const = default;
 };
 

@@ -81,7 +81,7 @@ class Watch {
   struct Window {
     static constexpr uint32_t kConstant = ~uint32_t{0};
     uint64_t trace = 0;
-    size_t first = 0, last = 0;          // in Trace::numbers
+    size_t first = 0, last = 0;          // indices in Trace::numbers
     std::vector<uint32_t> numbers = {};  // [number − first]: the number's index in the step, or kConstant
     StepNumbers expected = {};
   };

@@ -392,9 +392,9 @@ class Steps {
   const Options& options_;
   State& state_;
   const Closure& closure_;
-  std::optional<Direction> ready_;  // from the point that was looked at last, at ready_for_
+  std::optional<Direction> ready_;  // the direction from the point that was looked at last, at ready_for_
   double ready_for_ = 0;
-  double total_ = 0;    // of the latest gradient: the sum of its elements' absolute values
+  double total_ = 0;    // the sum of the absolute values of the latest gradient's elements
   double largest_ = 0;  // the largest absolute value of the direction's elements
 };
 

@@ -13,7 +13,7 @@ struct Node;
 namespace sluice::device {
 
 struct RecordedIn {
-  uint32_t layer = 0;  // in Names
+  uint32_t layer = 0;  // the layer's number in Names
   stablehlo::Pass pass = stablehlo::Pass::kForward;
 };
 

@@ -57,7 +57,7 @@ struct Lengths {
 };
 
 struct Places {
-  std::unordered_map<uint64_t, Lengths> lengths;  // by a hash of the place's frames
+  std::unordered_map<uint64_t, Lengths> lengths;  // the key is a hash of the place's frames
   bool any_stays = false;                         // whether any result was ever kept with the host
 };
 Places& places() {

@@ -30,7 +30,7 @@ class BusyClock {
   mutable std::mutex mutex_;
   int running_ = 0;
   int64_t since_ = 0, sum_ = 0;  // nanoseconds of span_clock()
-  int64_t last_end_ = 0;         // of a program
+  int64_t last_end_ = 0;         // the latest end of a program
 };
 
 }  // namespace sluice::device

@@ -46,7 +46,7 @@ struct Metrics {
   Series trace, lower, compile, load, launch, wait;
   int64_t bytes_to_device = 0, bytes_to_host = 0, uploads = 0, downloads = 0;
   std::map<std::string, int64_t> fallbacks;
-  std::map<uint64_t, Place> reads;  // by a hash of the frames
+  std::map<uint64_t, Place> reads;  // the key is a hash of the frames
   std::vector<std::string> recompiles;
   double since = 0;  // the start of all counts: the first use, or reset_metrics()
 

@@ -16,7 +16,7 @@ namespace {
 
 struct Sites {
   std::map<std::string, ProgramSite, std::less<>> boundaries;
-  std::map<uint64_t, ProgramSite> reads;  // by a hash of the place's frames
+  std::map<uint64_t, ProgramSite> reads;  // the key is a hash of the place's frames
   int64_t read_programs = 0;
 };
 Sites& sites() {

@@ -15,9 +15,9 @@ namespace sluice::device {
 // and below.
 struct ProgramSite {
   ProgramPtr last;
-  std::string place;  // of a read, once it has been looked up
+  std::string place;  // the place of a read, once it has been looked up
   int64_t programs = 0;
-  double seconds = 0;                     // of compiling them
+  double seconds = 0;                     // the time that compiling them took
   std::map<std::string, int64_t> causes;  // the number of new programs that each caused
 };
 
