@@ -79,7 +79,7 @@ std::string versions(const pjrt::Client& client) {
   return text;
 }
 
-// The devices of a program's replicas, and this process's place among them.
+// Returns the devices of a program's replicas, and this process's place among them.
 Agreement agree_with_others(const pjrt::Client& client, const Settings& options, std::vector<int> own,
                             bool spans) {
   if (options.processes == 1) {

@@ -272,7 +272,7 @@ void add_row(torch::Library& library, const ops::Row& row,
   add({base, overload}, wanted.writes_self ? Variant::kInPlace : Variant::kFunctional, 0);
   // "normal_functional" is the functional form of "normal_".
   const std::string stem = base::ends_with(base, "_functional") ? base.substr(0, base.size() - 11) : base;
-  // "__lshift__" in place is "__ilshift__".
+  // The in-place form of "__lshift__" is "__ilshift__".
   const std::string in_place =
       base::starts_with(base, "aten::__") ? "aten::__i" + base.substr(8) : stem + "_";
   for (const std::string& name : {base, in_place}) {

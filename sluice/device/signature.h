@@ -42,7 +42,7 @@ struct Signature {
 };
 Signature make_signature(const ops::Row& row, const c10::FunctionSchema& functional);
 
-// One call, on its way into the trace.
+// One call that is being recorded.
 struct Call {
   InstanceKey key;
   c10::SmallVector<Operand, 8> operands;

@@ -61,9 +61,9 @@ struct Operand {
 
 // The functions below need the trace's lock.
 
-// A new tensor on the device, row-major, with no value yet.
+// Makes a new tensor on the device, row-major, without a value yet.
 at::Tensor make_empty(c10::IntArrayRef sizes, c10::ScalarType type);
-// A new tensor that holds this value, with these strides, which are dense; empty: row-major.
+// Makes a new tensor that holds this value, with these dense strides; empty: row-major.
 at::Tensor make_tensor(const Operand& value, c10::IntArrayRef strides = {});
 at::Tensor make_tensor(DataPtr data);
 

@@ -40,7 +40,7 @@ struct Node {
 
 class Trace {
  public:
-  // The process's trace.
+  // Returns the process's trace.
   static Trace& get();
   // Recursive, because freeing a tensor while the lock is held frees its storage.
   std::recursive_mutex mutex;

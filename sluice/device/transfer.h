@@ -1,4 +1,4 @@
-// Values between host and device.
+// Transfers values between host and device.
 #pragma once
 
 #include <ATen/core/Tensor.h>

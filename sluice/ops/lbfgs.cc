@@ -8,7 +8,7 @@
 namespace sluice::ops {
 namespace {
 
-// x[i], of a matrix or a vector.
+// Returns x[i], of a matrix or a vector.
 Value row_of(Builder& b, Value x, Value i) {
   Values starts(static_cast<size_t>(x.rank()), b.splat(0, i.type()));
   starts[0] = i;
@@ -19,7 +19,7 @@ Value row_of(Builder& b, Value x, Value i) {
 
 Value dot(Builder& b, Value x, Value y) { return b.reduce_sum(b.multiply(x, y), {0}); }
 
-// x + factor * y
+// Returns x + factor * y.
 Value plus(Builder& b, Value x, Value factor, Value y) {
   return b.add(x, b.multiply(b.broadcast(factor, y.dims()), y));
 }

@@ -38,7 +38,7 @@ Value reduced(Emit& e, Value losses, bool batched) {
   return reduction == kSum ? sum : b.divide(sum, b.splat(losses.dim(0), sum.type()));
 }
 
-// The gradient of each sample's loss, [samples].
+// Returns the gradient of each sample's loss, [samples].
 Value sample_gradients(Emit& e, const Scores& s) {
   Builder& b = e.b;
   const Value grad = to(b, e.tensor("grad_output"), s.x.dtype());

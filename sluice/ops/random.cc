@@ -78,7 +78,7 @@ Value coin(Emit& e, Value p, const Dims& dims) {
 
 DType probability_type(DType dtype) { return dtype == DType::kF64 ? DType::kF64 : DType::kF32; }
 
-// Probabilities from a number or a tensor "p"; values 0 and 1 of the element type of self.
+// Draws values 0 and 1, in the element type of self, with probabilities from a number or a tensor "p".
 Values bernoulli(Emit& e) {
   const Type type = e.tensor("self").type();
   Value p = e.operand("p", probability_type(type.dtype));

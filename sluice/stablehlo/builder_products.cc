@@ -6,7 +6,7 @@
 namespace sluice::stablehlo {
 namespace {
 
-// The dimensions of one side of a product: batch, contracted and, in order, the rest.
+// The dimensions of one side of a product: batch, contracted, and the others in order.
 struct Side {
   Dims batch, contract, free;
 };

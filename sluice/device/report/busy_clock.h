@@ -13,7 +13,7 @@ namespace sluice::device {
 // Any thread; the plugin's threads call it too.
 class BusyClock {
  public:
-  // The process's clock. Never destroyed: events may still come while the process ends.
+  // Returns the process's clock. It is never destroyed: events may still come while the process ends.
   static BusyClock& get();
 
   // Notes that a program is about to be launched. Each begin() needs an end(), which takes the value that
