@@ -20,7 +20,7 @@ using google::Scope;
 
 constexpr double kGroupTimeout = 1800;  // seconds until all machines of a group run
 
-// Makes it or adopts ours of that name.
+// Creates the resource, or adopts an existing one of this name if it is ours.
 Done ensure(Cloud& cloud, const Scope& scope, const std::string& collection, const Json& body,
             const Mark& mark) {
   Compute compute = cloud.compute();
@@ -41,7 +41,7 @@ Done ensure(Cloud& cloud, const Scope& scope, const std::string& collection, con
   return {};
 }
 
-// Deletes what is of this environment; another's of the same name stays.
+// Deletes the resource if it belongs to this environment; another environment's stays.
 Done drop(Cloud& cloud, const Scope& scope, const std::string& collection, const std::string& name,
           const std::string& environment) {
   Compute compute = cloud.compute();
@@ -75,7 +75,7 @@ Done ask(Cloud& cloud, const SliceWish& wish, const estimate::TpuSlice& type, co
                 {"baseInstanceName", wish.name},
                 {"instanceTemplate", compute.name_of(Scope::global(), "instanceTemplates", name)},
                 {"targetSize", type.hosts},
-                // A machine that its deadline or a preemption took is not made again behind the user's back.
+                // The group does not re-create a machine that its deadline or a preemption took.
                 {"instanceLifecyclePolicy", {{"defaultActionOnFailure", "DO_NOTHING"}}}};
   const Json policy = {
       {"name", name},
@@ -89,7 +89,8 @@ Done ask(Cloud& cloud, const SliceWish& wish, const estimate::TpuSlice& type, co
   return ensure(cloud, Scope::zone(zone), "instanceGroupManagers", group, wish.mark);
 }
 
-// Nothing of a group can be marked again: where its end was moved, its first machine says so.
+// The mark of a group cannot be changed: if its end was moved, the labels of its first machine have the new
+// one.
 void take_moved_end(Slice& slice) {
   if (slice.instances.empty() || !slice.mark) return;
   const auto mark = mark_of_labels(google::texts(slice.instances.front(), "labels"));
@@ -125,7 +126,7 @@ Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
     lost += status == "TERMINATED" || status == "STOPPING" || status == "SUSPENDED";
   }
   const int wanted = static_cast<int>(google::number(group, "targetSize"));
-  // A group at rest makes none any more: those that are missing were taken away, and are not coming back.
+  // A stable group creates no more machines: missing ones were taken away and are not coming back.
   const bool at_rest = google::truth(group, "status.isStable");
   if (lost > 0 || (running + repaired < wanted && at_rest)) {
     slice.state = slice.capacity == Capacity::kSpot ? "PREEMPTED" : "TERMINATED";
@@ -136,7 +137,7 @@ Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
   return slice;
 }
 
-// READY, or why it is not going to be.
+// Waits until the group is READY; fails with the reason if it never will be.
 Outcome<Slice> await(Cloud& cloud, const SliceWish& wish, const std::string& zone) {
   const double end = cloud.api->clock().now() + kGroupTimeout;
   Pause pause(cloud);
@@ -169,7 +170,7 @@ Outcome<Slice> await(Cloud& cloud, const SliceWish& wish, const std::string& zon
   }
 }
 
-// Group, template and policy of that name; those that are not there are passed over.
+// Deletes the group, template and policy of this name; skips what does not exist.
 Done drop_all(Cloud& cloud, const std::string& name, const std::string& zone,
               const std::string& environment) {
   const std::string resource = compute_name(name);
@@ -178,8 +179,8 @@ Done drop_all(Cloud& cloud, const std::string& name, const std::string& zone,
   return drop(cloud, Scope::region(google::region_of_zone(zone)), "resourcePolicies", resource, environment);
 }
 
-// Of an earlier try without its group. How long its machines live counts from when they start, so that after
-// a while they would outlive their end.
+// Deletes the template that an earlier try left without a group. The run time of its machines counts from
+// their start, so machines of an old template would outlive their end.
 Done drop_stale_template(Cloud& cloud, const SliceWish& wish) {
   constexpr double kFresh = 600;
   const auto there = cloud.compute().get(Scope::global(), "instanceTemplates", compute_name(wish.name));
@@ -196,7 +197,8 @@ Done drop_stale_template(Cloud& cloud, const SliceWish& wish) {
   return drop(cloud, Scope::global(), "instanceTemplates", compute_name(wish.name), wish.mark.environment);
 }
 
-// The zone of the group that an earlier try has made, which stays where it is. A dead one is deleted.
+// Returns the zone of the group that an earlier try created, which stays where it is. A dead group is
+// deleted.
 Outcome<std::optional<std::string>> adopt_earlier(Cloud& cloud, const SliceWish& wish,
                                                   const estimate::TpuSlice& type) {
   std::optional<std::string> alive;

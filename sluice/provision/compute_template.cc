@@ -67,7 +67,7 @@ Json template_body(const SliceWish& wish, double now) {
          {"autoDelete", true},
          {"initializeParams",
           {{"sourceImage", wish.runtime}, {"diskType", "hyperdisk-balanced"}, {"diskSizeGb", "100"}}}}}}};
-  // A template names the disks of whatever zone its machines come to.
+  // A template refers to disks in the zone of its machines.
   for (const Json& disk : wish.data_disks)
     properties["disks"].push_back({{"source", google::last_piece(google::text(disk, "sourceDisk"))},
                                    {"mode", google::text(disk, "mode")},

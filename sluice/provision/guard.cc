@@ -6,7 +6,7 @@
 namespace sluice::provision {
 namespace {
 
-// "P" of "projects/P/…".
+// Returns "P" of "projects/P/…".
 std::string project_of(const std::string& node) {
   const auto parts = base::split(node, '/');
   return parts.size() > 1 ? parts[1] : std::string();
@@ -25,7 +25,7 @@ std::string settings_text(const GuardSettings& settings, const std::string& mode
       "\nmetadata=", pod::quote("http://" + metadata), "\n");
 }
 
-// A name that the host tells: in quotes where it is none.
+// Returns a name that the host reports, in quotes if it is not a plain word.
 std::string named(const std::string& text) { return pod::quote(text) == text ? text : pod::in_quotes(text); }
 
 }  // namespace

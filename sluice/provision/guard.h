@@ -1,5 +1,5 @@
-// The timer that holds a slice's limits without any client (guard.sh): on worker 0, with the machine's own
-// service account.
+// The timer that enforces a slice's limits without a client (guard.sh): it runs on worker 0 with the
+// machine's own service account.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,27 @@ struct GuardSettings {
   std::string queued;    // projects/P/locations/Z/queuedResources/Q, or empty
   int64_t deadline = 0;  // seconds since 1970; 0: none
   int64_t idle = 0;      // seconds; 0: none
-  int speed = 1;         // for tests: how fast its clock runs
-  // What stands in for all of Google's services, SLUICE_GOOGLE_ENDPOINT, and for the metadata server,
-  // GCE_METADATA_HOST (host or host:port); empty: Google's.
+  int speed = 1;         // for tests: factor by which its clock runs faster
+  // The servers that replace all of Google's services (SLUICE_GOOGLE_ENDPOINT) and the metadata server
+  // (GCE_METADATA_HOST, host or host:port); empty: Google's.
   std::string endpoint, metadata_host;
 };
 
-// For a shell that evaluates its input (pod/ssh.h): mode start or stop.
+// Returns the script for a shell that evaluates its input (pod/ssh.h); `mode`: start or stop.
 std::string guard_script(const GuardSettings& settings, const std::string& mode);
-// For the node's metadata entry startup-script: every start of the machine starts the timer again.
+// Returns the value of the node's metadata entry startup-script: every start of the machine restarts the
+// timer.
 std::string guard_startup_script(const GuardSettings& settings);
 
-// Whether a startup script has the timer in it; whether that one looks at the metadata entry kDeadlineKey, as
-// all do but those of the first version; and that entry, with which its end moves, in seconds since 1970 (0:
-// none).
+// has_guard: whether a startup script contains the timer. guard_follows_metadata: whether that timer reads
+// the metadata entry kDeadlineKey, as all but the first version do. kDeadlineKey has the end in seconds since
+// 1970 (0: none) and can move it.
 bool has_guard(const std::string& startup_script);
 bool guard_follows_metadata(const std::string& startup_script);
 inline constexpr const char* kDeadlineKey = "sluice-deadline";
 
-// What the script said (its standard error), as one warning for people; empty where all is well. An error
-// when the timer does not run.
+// Converts the script's output (its standard error) into one warning for people; empty if all is well. An
+// error if the timer does not run.
 base::Result<std::string> read_guard_answer(const std::string& messages);
 
 }  // namespace sluice::provision

@@ -22,11 +22,11 @@ tl::unexpected<Failure> not_ours(const base::Status& status) {
   return google::failed(Kind::kExists, Code::kAlreadyExists, status.error().what());
 }
 
-// What trying elsewhere cannot help.
+// Returns whether trying elsewhere cannot help.
 bool is_final(Kind kind) {
   return kind == Kind::kForbidden || kind == Kind::kApiDisabled || kind == Kind::kCredentials ||
          kind == Kind::kCancelled || kind == Kind::kExists || kind == Kind::kInvalid ||
-         kind == Kind::kPassing;  // something may be there and cannot be seen
+         kind == Kind::kPassing;  // something may exist that is not visible
 }
 
 bool lacks_type(const Failure& failure) {
@@ -102,7 +102,7 @@ Outcome<Slice> Hunt::attempt(const std::string& zone) {
                        " (", capacity_name(wish_.capacity), ") in ", zone));
   auto begun = ask(zone);
   if (!begun && begun.error().kind == Kind::kExists) {
-    // Made by an earlier try whose answer was lost, or by somebody else meanwhile.
+    // An earlier try whose answer was lost has created it, or somebody else meanwhile.
     GOOGLE_TRY(const std::optional<Slice> there, look(zone));
     if (!there) return tl::unexpected<Failure>(begun.error());
     if (const auto status = ours(*there); !status) return not_ours(status);
@@ -123,7 +123,7 @@ Outcome<Slice> Hunt::attempt(const std::string& zone) {
   return watch(zone, *begun);
 }
 
-// Whether what only queues has done so for long enough: in this zone, or at all.
+// Returns whether a slice that is only queued has waited long enough: in this zone, or in all.
 bool Hunt::waited_enough(const Slice& slice, double since) const {
   const bool overdue = wish_.wait_until > 0 && cloud_.now() >= wish_.wait_until;
   if (overdue && slice.nodes.empty()) return true;
@@ -131,15 +131,15 @@ bool Hunt::waited_enough(const Slice& slice, double since) const {
   return cloud_.api->clock().now() - since >= wish_.zone_wait;
 }
 
-// The slice cannot be had there (any more): what there is of it goes.
+// Deletes what exists of a slice that cannot be had in its zone.
 tl::unexpected<Failure> Hunt::drop(const Slice& slice, const Failure& why) {
   if (const auto deleted = delete_slice(cloud_, slice); !deleted)
     return tl::unexpected<Failure>(deleted.error());
   return tl::unexpected<Failure>(why);
 }
 
-// What a look at the zone says: the slice when there is nothing more to wait for, why there will be none, or
-// nothing yet.
+// Judges what a look at the zone found: returns the slice if there is nothing more to wait for, an error if
+// there will be none, or nothing yet.
 Outcome<std::optional<Slice>> Hunt::judge(const Watched& watched, const std::optional<Slice>& slice) {
   const std::string& zone = watched.zone;
   const double now = cloud_.api->clock().now();
@@ -158,7 +158,7 @@ Outcome<std::optional<Slice>> Hunt::judge(const Watched& watched, const std::opt
                              : Failure(Kind::kNoCapacity, Code::kResourceExhausted,
                                        base::str("it went to state ", slice->state, " in ", zone)));
   } else if (slice->state == "WAITING_FOR_RESOURCES" && zones_.size() == 1 && wish_.wait_until == 0) {
-    return slice;  // it stands in the queue: that is what was asked for
+    return slice;  // it is in the queue: that is what was asked for
   } else if (waited_enough(*slice, watched.since)) {
     return drop(*slice, Failure(Kind::kNoCapacity, Code::kResourceExhausted,
                                 base::str("no ", type_.name, " came free in ", zone,
@@ -174,7 +174,7 @@ Outcome<std::optional<Slice>> Hunt::judge(const Watched& watched, const std::opt
   return std::optional<Slice>();
 }
 
-// One look at the operation: the slice itself is looked at in between.
+// Looks once at the operation; the slice itself is looked at in between.
 google::Done Hunt::look_at_operation(Watched& watched) {
   if (!watched.operation) return {};
   google::Wait once = google::default_wait(*cloud_.api);
@@ -217,7 +217,7 @@ Outcome<Slice> Hunt::round() {
   for (const std::string& zone : zones_) {
     if (blocked(zone)) continue;
     if (unreachable_.count(zone) != 0) {
-      // Something of this name may be there and cannot be seen: nothing is asked for.
+      // A slice of this name may exist in the zone without being visible: nothing is requested.
       give_up(zone, Failure(Kind::kPassing, Code::kUnavailable, "the zone does not answer"));
       continue;
     }
@@ -234,7 +234,7 @@ Failure Hunt::none_left() const {
   if (failures_.size() == 1) return failures_.begin()->second;
   if (failures_.empty())
     return {Kind::kNotFound, Code::kNotFound, base::str("there is no zone to try for ", type_.name)};
-  // The kind that a caller can do something about: capacity comes and goes, the rest stays.
+  // Reports the kind that a caller can act on: capacity comes and goes, the rest stays.
   const Failure* first = &failures_.begin()->second;
   std::string all;
   for (const auto& [zone, failure] : failures_) {

@@ -1,4 +1,4 @@
-// Making a slice in one zone, and going through zones until one has it.
+// Creates a slice in one zone, or tries zones until one has capacity.
 #pragma once
 
 #include <map>
@@ -11,37 +11,36 @@ namespace sluice::provision {
 // Threads: one at a time. Used once.
 class Hunt {
  public:
-  // `wish` is complete and checked; `zones` are those to try.
+  // `wish` is complete and checked; `zones` are the zones to try.
   Hunt(Cloud& cloud, SliceWish wish, estimate::TpuSlice type, std::vector<std::string> zones);
   google::Outcome<Slice> run();
 
  private:
-  // What is there of this name already: adopted when it lives, removed when it is dead, refused when it is
-  // somebody else's.
+  // Looks for slices of this name: adopts a live one, removes a dead one, refuses somebody else's.
   google::Outcome<std::optional<Slice>> existing();
   google::Outcome<Slice> round();
   google::Outcome<Slice> attempt(const std::string& zone);
   google::Outcome<google::Operation> ask(const std::string& zone);
-  // What was asked for in one zone.
+  // A request that was sent in one zone.
   struct Watched {
     std::string zone;
-    std::optional<google::Operation> operation;  // while it is under way
+    std::optional<google::Operation> operation;  // while it is in progress
     double since;
-    std::optional<google::Failure> late;  // the operation's error, which is not the last word
+    std::optional<google::Failure> late;  // the operation's error, which does not decide yet
     double late_since;
   };
   google::Outcome<Slice> watch(const std::string& zone, std::optional<google::Operation> operation);
   google::Outcome<std::optional<Slice>> judge(const Watched& watched, const std::optional<Slice>& slice);
   google::Done look_at_operation(Watched& watched);
   tl::unexpected<google::Failure> drop(const Slice& slice, const google::Failure& why);
-  // What the zone has of this name now.
+  // Returns the slice of this name in the zone, as it is now.
   google::Outcome<std::optional<Slice>> look(const std::string& zone);
   base::Status ours(const Slice& slice) const;
   bool waited_enough(const Slice& slice, double since) const;
   void give_up(const std::string& zone, const google::Failure& failure);
   bool blocked(const std::string& zone) const;
   google::Failure none_left() const;
-  // With the zones that have the type.
+  // Adds the zones that have the type to the failure's text.
   google::Failure with_zones(const google::Failure& failure);
 
   Cloud& cloud_;

@@ -20,7 +20,7 @@ bool one_of(const std::string& state, std::initializer_list<const char*> states)
   return std::any_of(states.begin(), states.end(), [&](const char* one) { return state == one; });
 }
 
-// The price as it is now, and since it was made.
+// Sets the current hourly price, and the cost since creation.
 void add_price(Thing& thing, std::optional<double> price, bool charged, double now) {
   if (!price) return;
   thing.hourly = charged ? *price : 0;
@@ -52,8 +52,8 @@ class Taker {
   Inventory taken() { return std::move(inventory_); }
 
  private:
-  // What keeps one service from answering keeps the list from being whole, and is said; nothing else can go
-  // on without credentials.
+  // Records that a service did not answer, so that the list may not be complete. An error of credentials or a
+  // cancellation ends the listing.
   google::Done missing(const google::Failure& failure, const std::string& what) {
     if (failure.kind == Kind::kApiDisabled) return {};
     if (failure.kind == Kind::kCredentials || failure.kind == Kind::kCancelled)
@@ -73,7 +73,7 @@ class Taker {
     std::vector<std::string> zones;
     const auto listed = list_slices(cloud_, &zones);
     add_zones(zones);
-    // Asked for TPUs alone, a service that is not enabled is an answer to be seen.
+    // If only TPUs are listed, the answer that the service is not enabled is shown.
     if (!listed && listed.error().kind == Kind::kApiDisabled && !all_)
       inventory_.unreachable.push_back(base::str(cloud_.project, ": ", listed.error().what()));
     if (!listed) return missing(listed.error(), "TPUs");
@@ -113,7 +113,7 @@ class Taker {
     thing.hourly = 0;
     thing.spent = 0;
     thing.state = "-";
-    // A group that is a TPU slice stands there as one, with its policy and template.
+    // A group that is a TPU slice is listed only as the slice, with its policy and template.
     const bool of_slice =
         std::any_of(inventory_.things.begin(), inventory_.things.end(), [&](const Thing& other) {
           return other.kind == ThingKind::kTpu && other.slice.compute &&
@@ -204,7 +204,7 @@ Thing thing_of(const Slice& slice, const std::string& project, double now) {
   thing.state = slice.state;
   thing.mark = slice.mark;
   thing.created = slice.created;
-  // Flex-start and what is reserved are not on the list of prices: the on-demand price is their upper end.
+  // Flex-start and reservations have no list price: the on-demand price is an upper bound.
   const bool charged =
       one_of(slice.state, {"READY", "RESTARTING", "REIMAGING", "REPAIRING", "STOPPING", "DELETING"});
   add_price(thing, tpu_price(slice.type, slice.capacity == Capacity::kSpot, slice.slices), charged, now);

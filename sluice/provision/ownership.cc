@@ -138,7 +138,7 @@ base::Status check_zones(const std::vector<std::string>& zones) {
 }
 
 base::Status check_project_id(const std::string& project) {
-  // example.com:name is one of an organization's domain.
+  // example.com:name is a project of an organization's domain.
   static const std::regex rule("([a-z0-9.-]+:)?[a-z0-9]([-a-z0-9]*[a-z0-9])?");
   if (std::regex_match(project, rule)) return {};
   return base::fail(

@@ -1,4 +1,4 @@
-// Whose a resource is. There is no state file: each thing carries the mark itself, in labels where its kind
+// Who owns a resource. There is no state file: each resource carries the mark itself, in labels if its kind
 // has them, else as JSON in its description.
 #pragma once
 
@@ -15,56 +15,57 @@ inline constexpr const char* kEnvironmentLabel = "sluice-env";
 inline constexpr const char* kOwnerLabel = "sluice-owner";
 inline constexpr const char* kCreatedLabel = "sluice-created";
 inline constexpr const char* kExpiresLabel = "sluice-expires";
-// Names of what has no labels begin so: "sluice-ENV-ROLE".
+// The prefix of names, "sluice-ENV-ROLE", for resources that have no labels.
 inline constexpr const char* kNamePrefix = "sluice-";
 
 struct Mark {
-  std::string
-      environment;     // "" never; a slice of `sluice tpu create NAME` without --env is one of "tpu-NAME"
-  std::string owner;   // as a label allows it: lower case, digits, - and _
-  double created = 0;  // seconds since 1970; 0: not said
-  double expires = 0;  // 0: never
+  std::string environment;  // never ""; a slice of `sluice tpu create NAME` without --env has "tpu-NAME"
+  std::string owner;        // in the form of a label: lower case, digits, - and _
+  double created = 0;       // seconds since 1970; 0: unknown
+  double expires = 0;       // 0: never
 };
 
-// {sluice-env: …, sluice-owner: …, sluice-created: "20261125t030000z", sluice-expires: …}.
+// Returns {sluice-env: …, sluice-owner: …, sluice-created: "20261125t030000z", sluice-expires: …}.
 google::Texts labels_of(const Mark& mark);
-// Nothing when there is no sluice-env: not made by Sluice.
+// Returns nothing if there is no sluice-env: Sluice did not make it.
 std::optional<Mark> mark_of_labels(const google::Texts& labels);
 
-// One line of JSON with the same keys, for `description`; and back, nothing when it is none of ours.
+// Converts a mark to one line of JSON with the same keys, for `description`, and back; nothing if it is not
+// ours.
 std::string description_of(const Mark& mark);
 std::optional<Mark> mark_of_description(const std::string& description);
 
 enum class Whose {
-  kOurs,              // of this environment
+  kOurs,              // belongs to this environment
   kOtherEnvironment,  // made by Sluice, for another one
-  kForeign,           // made by somebody else, or by hand: never changed and never deleted
+  kForeign,           // made by somebody else or by hand: never changed and never deleted
 };
 Whose whose(const std::optional<Mark>& mark, const std::string& environment);
 
-// An existing resource of a name that we want: nothing when it is ours (adopt it), else the error that says
-// whose it is and what to do. `what`: "the node x in us-central1-a".
+// Checks an existing resource with the name that we want: no error if it is ours (adopt it), else an error
+// that says who owns it and what to do. `what`: "the node x in us-central1-a".
 base::Status may_adopt(const std::optional<Mark>& mark, const std::string& environment,
                        const std::string& what);
 
-// A label's value of any text: lower case, what is not allowed becomes -, at most 63 characters.
+// Makes a label's value from any text: lower case, - for characters that are not allowed, at most 63
+// characters.
 std::string label_value(const std::string& text);
-// The user at this machine as a label's value ($USER, else the system's name for them).
+// Returns the user at this machine as a label's value ($USER, else the system's name of the user).
 std::string default_owner();
 
-// "20261125t030000z" and back (0: it is none).
+// Converts a time to "20261125t030000z" and back (0: not a time).
 std::string label_time(double seconds);
 double time_of_label(const std::string& label);
 
-// A --ttl: a span from now, or a time ("2026-11-26T08:00:00Z"), as seconds since 1970. kInvalidArgument when
-// it has passed.
+// Reads a --ttl, a span from now or a time ("2026-11-26T08:00:00Z"), as seconds since 1970. kInvalidArgument
+// if it has passed.
 base::Result<double> parse_expiry(const std::string& text, double now, const std::string& flag);
 
-// What the rule for resource names says of this one: lower-case letters, digits and -, beginning with a
-// letter, not ending with -, at most `longest` characters.
+// Checks the rule for resource names: lower-case letters, digits and -, beginning with a letter, not ending
+// with -, at most `longest` characters.
 base::Status check_name(const std::string& name, const std::string& what, int longest = 63);
-// The same of a zone, a region and a letter: us-central1-a; of a list of them, which may be {"any"} alone, or
-// empty; and of a project: its id or its number.
+// Check a zone (region and letter: us-central1-a), a list of zones (may be empty, or {"any"} only), and a
+// project (its id or its number).
 base::Status check_zone(const std::string& zone);
 base::Status check_zones(const std::vector<std::string>& zones);
 base::Status check_project_id(const std::string& project);

@@ -14,7 +14,7 @@ namespace {
 struct Family {
   const char* name;
   double core, gib;  // an hour
-  double spot;       // part of the price that spot costs
+  double spot;       // spot price as a fraction of the full price
 };
 constexpr Family kFamilies[] = {
     {"e2", 0.021811, 0.002923, 0.4},  {"n1", 0.031611, 0.004237, 0.21}, {"n2", 0.031611, 0.004237, 0.24},
@@ -41,7 +41,7 @@ std::optional<double> per_hour(const Storage (&table)[N], const std::string& nam
   return std::nullopt;
 }
 
-// Cores and GiB of "n2-standard-16", "e2-custom-4-8192", "e2-medium".
+// Reads cores and GiB from "n2-standard-16", "e2-custom-4-8192" or "e2-medium".
 bool size_of(const std::string& type, double& cores, double& gib) {
   std::smatch match;
   static const std::regex custom("[a-z0-9]+-custom-([0-9]+)-([0-9]+).*");

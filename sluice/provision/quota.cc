@@ -11,7 +11,7 @@ bool is_there(const google::Quota& quota, const std::string& zone) {
   return quota.place == (quota.regional ? google::region_of_zone(zone) : zone);
 }
 
-// Cores or chips of the generations that `counts` names, in the quota's place.
+// Counts the cores or chips of the generations that `counts` accepts, in the quota's place.
 double used_in(const std::vector<Slice>& slices, const google::Quota& quota,
                const std::function<bool(const estimate::TpuGeneration&, bool spot)>& counts) {
   double used = 0;

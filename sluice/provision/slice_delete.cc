@@ -1,5 +1,5 @@
-// Deleting a slice: its queue entry first, by force, since a node deleted alone leaves the entry SUSPENDED,
-// and that still holds quota.
+// Deletes a slice: its queue entry first, by force. Deleting only the node leaves the entry SUSPENDED, which
+// still holds quota.
 #include "sluice/base/strings.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/slice_state.h"
@@ -15,15 +15,16 @@ using google::Outcome;
 
 constexpr int kTries = 4;
 
-// One thing that can be asked for and deleted.
+// A part of a slice that can be looked up and deleted.
 struct Part {
   std::string what;
-  // Its state; kNotFound when it is gone.
+  // Returns its state; kNotFound if it is deleted.
   std::function<Outcome<std::string>()> state;
   std::function<Outcome<google::Operation>()> remove;
 };
 
-// Until it is gone, whatever the operations say: it is looked at, and deleted again when it is still there.
+// Returns when the part no longer exists. Its operations do not decide: if it still exists, it is deleted
+// again.
 Done remove_part(Cloud& cloud, const Part& part) {
   google::Wait how = google::default_wait(*cloud.api);
   how.timeout = 1200;
@@ -36,7 +37,7 @@ Done remove_part(Cloud& cloud, const Part& part) {
   for (int i = 0; i < kTries; ++i) {
     const auto begun = part.remove();
     if (!begun && begun.error().kind == Kind::kNotFound) return {};
-    // Something else is being done to it, perhaps by an earlier delete of ours: that ends.
+    // Another operation on it is in progress, perhaps an earlier delete of ours: that ends.
     const bool busy = !begun && begun.error().kind == Kind::kWrongState;
     if (!begun && !busy) return tl::unexpected<Failure>(begun.error());
     if (busy) {
@@ -87,7 +88,7 @@ Done delete_slice(Cloud& cloud, const Slice& slice) {
   if (slice.queue) GOOGLE_OK(remove_part(cloud, queue_part(cloud, slice.zone, slice.queue->id)));
   for (const google::Node& node : slice.nodes) {
     const Part part = node_part(cloud, node.zone, node.id);
-    // With its queue entry it has gone too, as a rule.
+    // As a rule, the node was deleted with its queue entry.
     if (slice.queue && !cloud.api->dry_run()) {
       const auto state = part.state();
       if (!state && state.error().kind == Kind::kNotFound) continue;

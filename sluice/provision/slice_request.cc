@@ -52,7 +52,7 @@ base::Status check_cost(const SliceWish& wish, double now) {
                     "), more than --max-cost ", dollars(wish.max_cost), ": nothing was asked for");
 }
 
-// A file within a startup script.
+// The line that ends a file within a startup script.
 constexpr const char* kEndOfFile = "SLUICE_END_OF_FILE\n";
 
 std::string beginning_of(const std::string& file) {
@@ -68,8 +68,8 @@ std::optional<std::string> file_in(const std::string& script, const std::string&
   return script.substr(from, end + 1 - from);
 }
 
-// What each host runs when it starts: the timer where it is to hold a limit, then the user's script, each as
-// the file that it was.
+// Returns the script that each host runs when it starts: the timer if it has to hold a limit, then the user's
+// script, each as the unchanged file.
 std::string startup_of(const SliceWish& wish, const std::string& project, const std::string& zone) {
   if (wish.idle <= 0) return wish.startup_script;
   const std::string parent = base::str("projects/", project, "/locations/", zone);
@@ -109,9 +109,9 @@ std::optional<double> price_of(const SliceWish& wish) {
 }
 
 base::Status check_wish(const SliceWish& wish, double now) {
-  // The queue's ids and those of several slices get a number behind.
+  // Queue entries and the nodes of several slices have names with a suffix, which must fit too.
   SLUICE_TRY(const estimate::TpuSlice type, estimate::find_tpu_slice(wish.type));
-  const bool is_group = is_compute_type(type);  // it has sluice- before its name
+  const bool is_group = is_compute_type(type);  // its name has the prefix sluice-
   SLUICE_OK(check_name(wish.name, "the name", is_group ? 56 : wish.slices > 1 ? 58 : 63));
   if (wish.zones.empty())
     return base::fail(Code::kInvalidArgument,
@@ -132,7 +132,7 @@ base::Status check_wish(const SliceWish& wish, double now) {
     if (label_value(value) != value || label_value(name) != name)
       return base::fail(Code::kInvalidArgument, "label ", name, "=", value,
                         ": lower-case letters, digits, - and _, at most 63 of them");
-  // It would end the file within the script that all hosts run.
+  // The line would end the file within the script that all hosts run.
   if (base::str("\n", wish.startup_script, "\n").find(base::str("\n", kEndOfFile)) != std::string::npos)
     return base::fail(
         Code::kInvalidArgument,
@@ -167,7 +167,7 @@ Json node_body(const SliceWish& wish, const estimate::TpuSlice& type, const std:
   Json body = {{"acceleratorType", type.name},
                {"runtimeVersion", wish.runtime.empty() ? type.generation->runtime : wish.runtime},
                {"labels", all_labels(wish)}};
-  // Whether hosts have external addresses must be said: the service's default is none.
+  // This must be set: by default the service gives hosts no external addresses.
   body["networkConfig"] = {{"enableExternalIps", wish.external_ips}};
   if (!wish.network.empty()) body["networkConfig"]["network"] = wish.network;
   if (!wish.subnetwork.empty()) body["networkConfig"]["subnetwork"] = wish.subnetwork;
@@ -200,7 +200,7 @@ Json queued_body(const SliceWish& wish, const estimate::TpuSlice& type, const st
                  const std::string& zone, bool server_deadline, double now) {
   const std::string parent = base::str("projects/", project, "/locations/", zone);
   Json node = node_body(wish, type, project, zone);
-  node.erase("schedulingConfig");  // of a queue entry the entry itself says it
+  node.erase("schedulingConfig");  // the queue entry itself has it
   Json spec = {{"parent", parent}, {"node", node}};
   if (wish.slices > 1) {
     spec["multisliceParams"] = {{"nodeCount", wish.slices}, {"nodeIdPrefix", wish.name}};

@@ -1,28 +1,30 @@
-// The bodies of requests for TPU slices, and what of a wish can be checked without asking anybody.
+// The bodies of requests for TPU slices, and the checks of a wish that need no request.
 #pragma once
 
 #include "sluice/provision/slices.h"
 
 namespace sluice::provision {
 
-// Of nodes.create, and of a queue entry's nodeSpec.
+// Returns the body of nodes.create, and of a queue entry's nodeSpec.
 google::Json node_body(const SliceWish& wish, const estimate::TpuSlice& type, const std::string& project,
                        const std::string& zone);
-// Of queuedResources.create in `zone`. `server_deadline`: v2alpha1's runDuration holds the expiry.
+// Returns the body of queuedResources.create in `zone`. `server_deadline`: v2alpha1's runDuration holds the
+// expiry.
 google::Json queued_body(const SliceWish& wish, const estimate::TpuSlice& type, const std::string& project,
                          const std::string& zone, bool server_deadline, double now);
 
-// Whether the wish needs a queue entry: several slices, a named reservation, flex-start, or an expiry, which
-// the service itself then holds.
+// Returns whether the wish needs a queue entry: several slices, a named reservation, flex-start, or an
+// expiry, which the service itself then enforces.
 bool needs_queue(const SliceWish& wish);
-// Whether its entry is made by v2alpha1, which alone knows of run durations.
+// Returns whether its entry is created with v2alpha1: only that has run durations.
 bool needs_alpha(const SliceWish& wish);
-// The wish's labels with the mark's.
+// Returns the wish's labels and the mark's.
 google::Texts all_labels(const SliceWish& wish);
-// Where a startup script that this made has the timer in it: the wish gets the limit, and the user's own
-// script. False: it has none.
+// If the startup script was made here with a timer, sets the wish's limit and the user's own script. Returns
+// false if it has no timer.
 bool take_guard(SliceWish& wish);
-// A default where the wish has none: the environment of a slice on its own, the owner, when it is made.
+// Sets defaults if the wish has no value: the environment of a slice on its own, the owner, the time of
+// creation.
 SliceWish completed(SliceWish wish, double now);
 
 }  // namespace sluice::provision

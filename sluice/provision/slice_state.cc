@@ -7,7 +7,7 @@
 namespace sluice::provision {
 namespace {
 
-// What keeps several nodes from being READY: a dead one before one that is on its way.
+// Returns the state that keeps several nodes from being READY: a dead node's before one that is still coming.
 std::string state_of(const std::vector<google::Node>& nodes, int wanted) {
   for (const google::Node& node : nodes)
     if (is_dead(node.state)) return node.state;

@@ -1,4 +1,4 @@
-// What a slice's parts say of the whole, and waiting between looks at it.
+// The state of a slice from the states of its parts, and waiting between looks at it.
 #pragma once
 
 #include "sluice/provision/slices.h"
@@ -6,13 +6,13 @@
 namespace sluice::provision {
 
 Slice slice_of(std::vector<google::Node> nodes, std::optional<google::QueuedResource> queue);
-// ": MESSAGE" of a failed queue entry or of an unhealthy node; "" when nothing is said.
+// Returns ": MESSAGE" of a failed queue entry or of an unhealthy node; "" if there is no message.
 std::string why_dead(const Slice& slice);
 
-// What is said where a slice of a wish's name is there, and is another type.
+// Returns the message for an existing slice that has a wish's name but another type.
 std::string different_type(const Slice& slice, const std::string& wanted);
 
-// Waits between looks: a second at first, growing to ten, and no longer than the retry policy's.
+// Waits between looks: one second at first, growing to ten, and at most the retry policy's limit.
 class Pause {
  public:
   explicit Pause(Cloud& cloud);

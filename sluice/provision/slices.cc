@@ -18,7 +18,7 @@ using google::Node;
 using google::Outcome;
 using google::QueuedResource;
 
-// Whether a node is one of those that a queue entry makes.
+// Returns whether a queue entry created this node.
 bool belongs(const Node& node, const QueuedResource& queue) {
   if (node.zone != queue.zone) return false;
   if (!node.queued_resource.empty()) return node.queued_resource == queue.id;
@@ -26,13 +26,13 @@ bool belongs(const Node& node, const QueuedResource& queue) {
                      [&](const google::QueuedNode& wanted) { return wanted.id == node.id; });
 }
 
-// By the number behind the last "-": NAME-2 comes before NAME-10.
+// Orders by the number after the last "-": NAME-2 comes before NAME-10.
 bool earlier_slice(const Node& a, const Node& b) {
   const auto number = [](const std::string& id) { return std::atoi(id.c_str() + id.rfind('-') + 1); };
   return number(a.id) < number(b.id);
 }
 
-// Nodes and queue entries of one project, put together.
+// Groups the nodes and queue entries of one project into slices.
 std::vector<Slice> grouped(std::vector<Node> nodes, const std::vector<QueuedResource>& queue) {
   std::vector<Slice> slices;
   for (const QueuedResource& entry : queue) {
@@ -47,7 +47,7 @@ std::vector<Slice> grouped(std::vector<Node> nodes, const std::vector<QueuedReso
   return slices;
 }
 
-// "The zone a did not answer": what a list of all zones must say.
+// Adds zones that did not answer, each once: a list of all zones must report them.
 void add_unreachable(std::vector<std::string>* unreachable, const std::vector<std::string>& zones) {
   if (unreachable == nullptr) return;
   for (const std::string& zone : zones)
@@ -60,7 +60,7 @@ void add_unreachable(std::vector<std::string>* unreachable, const std::vector<st
 Outcome<std::vector<Slice>> list_tpu_slices(Cloud& cloud, const std::string& zone,
                                             std::vector<std::string>* unreachable) {
   google::Tpu tpu = cloud.tpu();
-  // The queue first: an entry that is ACTIVE then has its nodes in the later list.
+  // Lists the queue first: the later list then has the nodes of an ACTIVE entry.
   GOOGLE_TRY(const auto queue, tpu.queued_list(zone));
   GOOGLE_TRY(const auto nodes, tpu.nodes(zone));
   add_unreachable(unreachable, nodes.unreachable);
@@ -110,7 +110,7 @@ Outcome<Slice> find_slice(Cloud& cloud, const std::string& name, const std::stri
     return google::failed(Kind::kInvalid, Code::kInvalidArgument, "there are slices ", name, " in ",
                           found[0].zone, " and ", found[1].zone, ": say which with --zone");
   if (found.size() == 1) return std::move(found[0]);
-  // What does not answer may have it.
+  // A zone that does not answer may have it.
   const bool hidden = zone.empty()
                           ? !unreachable.empty()
                           : std::find(unreachable.begin(), unreachable.end(), zone) != unreachable.end();
@@ -148,7 +148,7 @@ Done start_slice(Cloud& cloud, const Slice& slice) {
   for (const Node& node : slice.nodes) {
     if (node.state == "READY" || node.state == "STARTING") continue;
     auto begun = cloud.tpu().start_node(node.zone, node.id);
-    // Sent twice because an answer was lost: the first one did it.
+    // A repeated request fails if the first one, whose answer was lost, has started the node.
     if (!begun && !begun.error().after_lost) return tl::unexpected<google::Failure>(begun.error());
     if (begun) GOOGLE_OK(google::wait(*cloud.api, *begun, google::default_wait(*cloud.api)));
   }

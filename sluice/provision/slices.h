@@ -1,5 +1,5 @@
-// TPU slices as one thing, whatever makes them: a node of the Cloud TPU API, a queue entry with one or more
-// nodes, or (tpu7x) a group of Compute Engine instances with a workload policy.
+// TPU slices under one interface: a node of the Cloud TPU API, a queue entry with one or more nodes, or
+// (tpu7x) a group of Compute Engine instances with a workload policy.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace sluice::provision {
 
-// The cloud, the project and the time that one verb works with. Threads: one at a time.
+// The cloud, the project and the clock of one command. Threads: one at a time.
 struct Cloud {
   google::Api* api = nullptr;
   std::string project;
@@ -27,45 +27,45 @@ struct Cloud {
   google::Tpu tpu() const { return {*api, project}; }
   google::Compute compute() const { return {*api, project}; }
 };
-// With the system's clock and progress on standard error.
+// Returns a Cloud with the system's clock and progress on standard error.
 Cloud make_cloud(google::Api& api, std::string project);
 
 enum class Capacity { kOnDemand, kSpot, kReservation, kFlexStart };
 const char* capacity_name(Capacity capacity);
 
-// The scope of a machine's tokens that lets it do whatever its service account may.
+// The token scope that lets a machine do everything that its service account may.
 inline constexpr const char* kCloudPlatform = "https://www.googleapis.com/auth/cloud-platform";
 
 struct SliceWish {
-  std::string name;  // of the node and of its queue entry; the slices of several are NAME-0, NAME-1 …
+  std::string name;  // the name of the node and of its queue entry; several slices are NAME-0, NAME-1 …
   std::string type;  // "v3-32"
-  std::vector<std::string> zones;  // in the order in which they are tried; {"any"}: all that have the type
+  std::vector<std::string> zones;  // in the order to try them; {"any"}: all that have the type
   Capacity capacity = Capacity::kOnDemand;
-  std::string reservation;   // of kReservation
-  double flex_duration = 0;  // of kFlexStart, seconds
-  double wait_until = 0;     // seconds since 1970 until which to queue and hunt; 0: one look at each zone
+  std::string reservation;   // for kReservation
+  double flex_duration = 0;  // for kFlexStart, seconds
+  double wait_until = 0;     // seconds since 1970 until which to queue and search; 0: one look at each zone
   int slices = 1;
-  bool queued = false;     // by a queued resource even where a node alone would do
-  double zone_wait = 120;  // seconds that a queue entry may wait in one zone while others are left to try
+  bool queued = false;     // use a queued resource even if a node would do
+  double zone_wait = 120;  // seconds that a queue entry may wait in one zone while there are others to try
   std::string runtime;     // "": the generation's
   std::string network, subnetwork;  // "": the project's default
   bool external_ips = true;
   std::string service_account;                         // "": the project's default
-  std::vector<std::string> scopes = {kCloudPlatform};  // of its tokens on the hosts
-  std::string startup_script;                          // a text, for all workers
+  std::vector<std::string> scopes = {kCloudPlatform};  // scopes of its tokens on the hosts
+  std::string startup_script;                          // the script itself, for all workers
   double idle = 0;                 // seconds unused until worker 0 deletes it (guard.h); 0: never
-  std::vector<std::string> tags;   // of the network, for firewalls
-  google::Texts labels, metadata;  // further ones
-  // Disks attached to each host: [{sourceDisk, mode}] as the API has them.
+  std::vector<std::string> tags;   // network tags, for firewalls
+  google::Texts labels, metadata;  // additional ones
+  // Disks attached to each host: [{sourceDisk, mode}] in the API's form.
   std::vector<google::Json> data_disks;
   Mark mark;
-  double max_cost = 0;  // dollars to mark.expires that must not be exceeded; 0: no limit
+  double max_cost = 0;  // upper limit in dollars until mark.expires; 0: no limit
 };
 
 struct Slice {
   std::string name, zone, type;
-  // "READY", "CREATING", "PREEMPTED", …; of several the one that keeps it from being READY. Where only the
-  // queue entry is left, its state: WAITING_FOR_RESOURCES, SUSPENDED, FAILED.
+  // "READY", "CREATING", "PREEMPTED", …; with several nodes, the state that keeps the slice from being READY.
+  // If only the queue entry is left, its state: WAITING_FOR_RESOURCES, SUSPENDED, FAILED.
   std::string state;
   std::vector<google::Node> nodes;  // in slice order; empty while queued
   std::optional<google::QueuedResource> queue;
@@ -75,43 +75,43 @@ struct Slice {
   double created = 0;
   bool compute = false;    // a group of Compute Engine instances
   google::Json instances;  // its instances, in worker order
-  // Worker hosts of all slices: slice 0's in order, then slice 1's …
+  // Returns the worker hosts of all slices: slice 0's in order, then slice 1's …
   std::vector<google::Endpoint> hosts() const;
   bool ready() const { return state == "READY"; }
 };
 
-// All that a wish costs an hour; nothing without list price.
+// Returns the hourly cost of the whole wish; nothing without a list price.
 std::optional<double> price_of(const SliceWish& wish);
-// kInvalidArgument for a wish that cannot be: type, name, zones, expiry in the past, more than max_cost (the
-// sum is said), capacity without what it needs. Sends no request.
+// kInvalidArgument for an invalid wish: type, name, zones, expiry in the past, a cost over max_cost (names
+// the sum), or missing data for its capacity. Sends no request.
 base::Status check_wish(const SliceWish& wish, double now);
 
-// Makes it, or adopts what is there of this name and environment; goes through the zones: no capacity, the
-// next zone; a region's quota used up, the next region; forbidden, stop. Until wait_until it goes round
-// again. Returns when it is READY (or, queued with nothing to wait for, accepted). A slice that a create
-// operation left READY is kept whatever the operation says.
+// Creates the slice, or adopts the existing one of this name and environment. Goes through the zones: no
+// capacity, the next zone; a region's quota used up, the next region; forbidden, stop. Repeats this until
+// wait_until. Returns when the slice is READY (or, queued with nothing to wait for, accepted). A slice that
+// is READY is kept even if its create operation failed.
 google::Outcome<Slice> create_slice(Cloud& cloud, const SliceWish& wish);
 
-// The slice of that name: in `zone`, or looked for in all of them (""). kNotFound names unreachable zones.
+// Returns the slice of that name in `zone`, or in any zone (""). kNotFound names unreachable zones.
 google::Outcome<Slice> find_slice(Cloud& cloud, const std::string& name, const std::string& zone = "");
-// All, also what is not ours; `unreachable`: zones that did not answer.
+// Lists all slices, including those that are not ours; `unreachable`: zones that did not answer.
 google::Outcome<std::vector<Slice>> list_slices(Cloud& cloud, std::vector<std::string>* unreachable);
-// Those of the Cloud TPU API alone, in one zone or in all ("-").
+// Lists only slices of the Cloud TPU API, in one zone or in all ("-").
 google::Outcome<std::vector<Slice>> list_tpu_slices(Cloud& cloud, const std::string& zone,
                                                     std::vector<std::string>* unreachable);
-// Waits until its state is READY; kWrongState when it went to one that never becomes so, saying why.
+// Waits until its state is READY; kWrongState, with the reason, if it can never become so.
 google::Outcome<Slice> wait_for_slice(Cloud& cloud, const std::string& name, const std::string& zone,
                                       double timeout);
-// Deletes nodes and queue entry, and waits until the lists have neither. Nothing there: done. It does not ask
-// whose it is: callers do (may_adopt).
+// Deletes nodes and queue entry, and waits until neither is listed. No error if nothing exists. It does not
+// check who owns the slice: callers do (may_adopt).
 google::Done delete_slice(Cloud& cloud, const Slice& slice);
 google::Done start_slice(Cloud& cloud, const Slice& slice);
-// kInvalid for slices of more than one host: those can only be deleted.
+// kInvalid for slices with more than one host: those can only be deleted.
 google::Done stop_slice(Cloud& cloud, const Slice& slice);
 
-// The states of a slice that never comes back by itself and still holds name and quota.
+// Returns whether a slice in this state never recovers by itself and still holds name and quota.
 bool is_dead(const std::string& state);
-// Zones that have the type: of the project's zones, by the API.
+// Returns the zones of the project that have the type, by the API.
 google::Outcome<std::vector<std::string>> zones_with(Cloud& cloud, const std::string& type,
                                                      std::vector<std::string>* unreachable);
 

@@ -1,4 +1,4 @@
-// What is left over, and deleting it.
+// Finds leftovers and deletes them.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -17,9 +17,9 @@ using google::Done;
 using google::Kind;
 using google::Scope;
 
-constexpr double kYoung = 3600;  // seconds in which an environment may still be under way
+constexpr double kYoung = 3600;  // seconds in which an environment may still be in creation
 
-// An environment lives while something of it computes or keeps data.
+// An environment is alive while one of its things computes or keeps data.
 bool keeps_alive(const Thing& thing) {
   switch (thing.kind) {
     case ThingKind::kTpu:
@@ -32,12 +32,12 @@ bool keeps_alive(const Thing& thing) {
   }
 }
 
-// `whole`: all zones answered, so that what is not in `alive` is not there.
+// `whole`: all zones answered, so that an environment that is not in `alive` does not exist.
 // `ends`: when the last thing of an environment expires.
 std::string reason_of(const Thing& thing, const std::set<std::string>& alive,
                       const std::map<std::string, double>& ends, bool whole, double now) {
   if (!thing.mark) return "";
-  // The mark of a network cannot be changed when its environment gets more time.
+  // A network's mark cannot be changed when its environment gets more time.
   const bool in_use = thing.kind == ThingKind::kNetwork && (!whole || ends.at(thing.mark->environment) > now);
   if (thing.mark->expires > 0 && thing.mark->expires <= now && !in_use)
     return "expired " + google::time_of_seconds(thing.mark->expires);
@@ -52,7 +52,7 @@ std::string reason_of(const Thing& thing, const std::set<std::string>& alive,
   return "";
 }
 
-// Users before what they use.
+// Users come before what they use.
 int order(ThingKind kind) {
   switch (kind) {
     case ThingKind::kTpu:
@@ -108,7 +108,7 @@ const char* collection_of(ThingKind kind) {
 
 Scope scope_of(const Thing& thing) {
   if (thing.place.empty()) return Scope::global();
-  // A zone has a letter behind its region: us-central1-a.
+  // A zone has a letter after its region: us-central1-a.
   const bool zone = std::count(thing.place.begin(), thing.place.end(), '-') >= 2;
   return zone ? Scope::zone(thing.place) : Scope::region(thing.place);
 }

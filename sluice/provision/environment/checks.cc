@@ -86,7 +86,7 @@ google::Done check_type(Cloud& cloud, const Settings& settings, Findings& findin
   return {};
 }
 
-// Whether Google has something of the name that the key gives; else it is a problem, with the nearest name.
+// Asks Google whether it has the name that the key gives; if not, adds a problem with the nearest name.
 google::Done check_known(Cloud& cloud, const google::Scope& scope, const std::string& collection,
                          const std::string& key, const std::string& name, Findings& findings) {
   google::Compute compute = cloud.compute();
@@ -117,7 +117,7 @@ google::Done check_zones(Cloud& cloud, const Settings& settings, Findings& findi
   return {};
 }
 
-// Names of Google's in the file, of what is made of them.
+// Checks the names of Google's resources in the file, but only for parts that the plan creates.
 google::Done check_names(Cloud& cloud, const Settings& settings, const Plan& plan, Findings& findings) {
   const google::Scope zone = google::Scope::zone(settings.zone());
   if (has(plan, Act::kCreate, Part::kMachine))
@@ -132,7 +132,7 @@ google::Done check_names(Cloud& cloud, const Settings& settings, const Plan& pla
   return {};
 }
 
-// vCPUs of "n1-standard-16"; 0 where the name does not say it.
+// Returns the vCPUs of "n1-standard-16"; 0 if the name does not contain them.
 double cores_of(const std::string& type) {
   return base::number_of<double>(type.substr(type.rfind('-') + 1)).value_or(0);
 }
@@ -166,14 +166,14 @@ google::Done check_quota(Cloud& cloud, const Settings& settings, const Plan& pla
 
 bool is_same(const Slice& a, const Slice& b) { return a.name == b.name && a.zone == b.zone; }
 
-// One zone with room is enough: the others are passed over when it is made.
+// One zone with room is enough: creating the slice skips the others.
 google::Done check_tpu_quota(Cloud& cloud, const Settings& settings, const Survey& survey, const Plan& plan,
                              Findings& findings) {
   const TpuSettings& tpu = *settings.tpu;
-  std::vector<Slice> others = survey.slices;  // what is there when this one is asked for
+  std::vector<Slice> others = survey.slices;  // the slices that exist when this one is requested
   for (const Step& step : plan.steps) {
     if (step.part != Part::kTpu || !step.piece) continue;
-    if (step.act == Act::kCreate) return {};  // it is on its way, and counted already
+    if (step.act == Act::kCreate) return {};  // it is being created, and already counted
     if (step.act == Act::kDelete)
       std::erase_if(others, [&](const Slice& slice) { return is_same(slice, *step.piece->slice); });
   }
@@ -235,7 +235,7 @@ google::Outcome<Findings> check_project(Cloud& cloud, const Settings& settings, 
   GOOGLE_OK(check_zones(cloud, settings, findings));
   if (!findings.problems.empty()) return findings;
   GOOGLE_OK(check_names(cloud, settings, plan, findings));
-  // Which zones have the machines of a group, Compute Engine says when it is asked for them.
+  // Compute Engine reports which zones have the machines of a group only when they are requested.
   if (settings.tpu && !is_group(*settings.tpu) && has(plan, Act::kCreate, Part::kTpu)) {
     GOOGLE_OK(check_type(cloud, settings, findings));
     GOOGLE_OK(check_tpu_quota(cloud, settings, survey, plan, findings));

@@ -18,7 +18,7 @@ using google::Json;
 using google::Kind;
 using google::Scope;
 
-// What a dry run writes where a request needs the answer to one before it.
+// A dry run prints this where a request needs the answer to an earlier one.
 constexpr const char* kUnknownAddress = "ADDRESS-OF-THE-SHARE";
 
 class Executor {
@@ -66,7 +66,7 @@ google::Outcome<std::string> Executor::share_address() {
   return share_address_;
 }
 
-// All requests for machines first, then the waiting: together they take as long as one.
+// Sends the requests for all machines first, then waits: together they take as long as one.
 Done Executor::begin_machines() {
   machines_begun_ = true;
   GOOGLE_TRY(const std::string address, share_address());
@@ -99,7 +99,7 @@ Done Executor::create(const Step& step) {
     }
     case Part::kDisk:
       GOOGLE_OK(made(zonal("disks", step, disk_body(settings_, mark))));
-      // One that a script fills is shared after that.
+      // A disk that a script fills is shared after that.
       return settings_.disk->script ? Done() : share_disk(cloud_, settings_);
     case Part::kMachine: {
       if (!machines_begun_) GOOGLE_OK(begin_machines());

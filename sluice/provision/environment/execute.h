@@ -1,5 +1,5 @@
-// Does what a plan says, step by step. Killed at any request and begun again it ends the same: what exists is
-// looked at, adopted when it is this environment's, and refused when it is not.
+// Carries out a plan step by step. After a kill at any request, a second call reaches the same end: it looks
+// at what exists, adopts it if it belongs to this environment, and refuses it if not.
 #pragma once
 
 #include <string>
@@ -8,12 +8,12 @@
 
 namespace sluice::provision {
 
-// Progress goes to cloud.say. A create operation that fails late or never ends is not the last word: the
-// resource is looked at. kFailedPrecondition when the preparation script failed: the message has its last
-// lines, its machine is deleted, and running again runs it again.
+// Progress goes to cloud.say. If a create operation fails late or never ends, the resource itself decides.
+// kFailedPrecondition if the preparation script failed: the message has its last lines, its machine is
+// deleted, and the next call runs the script again.
 google::Done execute(Cloud& cloud, const Settings& settings, const Plan& plan);
 
-// Of a bucket that holds objects the state becomes HOLDS_DATA.
+// Sets the state of each bucket that holds objects to HOLDS_DATA.
 google::Done look_into_buckets(Cloud& cloud, const std::string& environment, Survey& survey);
 
 }  // namespace sluice::provision

@@ -21,7 +21,7 @@ struct Report {
   std::string tail;
 };
 
-// Looks at one machine until its script has ended.
+// Watches one machine until its script has ended.
 class Watch {
  public:
   Watch(Cloud& cloud, const Settings& settings)
@@ -37,8 +37,8 @@ class Watch {
   Cloud& cloud_;
   const Settings& settings_;
   const std::string name_;
-  double next_ = 0;  // byte of the serial port
-  std::string log_;  // its last lines
+  double next_ = 0;  // next byte of the serial port to read
+  std::string log_;  // the last lines of the serial port
   double said_ = 0;
 };
 
@@ -74,7 +74,7 @@ Outcome<std::optional<Report>> Watch::serial() {
   if (at == std::string::npos) return std::optional<Report>();
   const std::string rest = log_.substr(at + std::string(kStatusLine).size());
   const size_t end = rest.find_first_not_of("0123456789");
-  if (end == std::string::npos) return std::optional<Report>();  // the line is not whole yet
+  if (end == std::string::npos) return std::optional<Report>();  // the line is not complete yet
   return std::optional<Report>(
       Report{base::number_of<int>(rest.substr(0, end)).value_or(1), log_.substr(0, at)});
 }
@@ -132,7 +132,7 @@ tl::unexpected<google::Failure> script_failed(const Settings& settings, const Re
       "on from here");
 }
 
-// A machine that runs another script, or has stopped, is of no use.
+// A machine is useless if it runs another script or has stopped.
 bool useful(const Settings& settings, const Json& machine) {
   const auto labels = google::texts(machine, "labels");
   const auto script = labels.find(kScriptLabel);
@@ -164,13 +164,14 @@ Done label_filled(Cloud& cloud, const Settings& settings) {
       filled);
 }
 
-// Filled by another apply: its machine goes before the disk is shared.
+// For a disk that another apply filled: deletes the machine before sharing the disk.
 Done finish_filled(Cloud& cloud, const Settings& settings, const Resource& machine) {
   GOOGLE_OK(unmake(cloud, settings.name, machine));
   return share_disk(cloud, settings);
 }
 
-// Whether its label says that this script has filled it: another apply at the same time may have done so.
+// Returns whether the disk's label says that this script has filled it: another apply may have done so
+// meanwhile.
 bool is_filled(Cloud& cloud, const Settings& settings) {
   const auto disk = cloud.compute().get(Scope::zone(settings.zone()), "disks", disk_name(settings.name));
   return disk && google::text(*disk, str("labels.", kDataLabel)) == "ready" &&
@@ -188,7 +189,7 @@ Done fill_disk(Cloud& cloud, const Settings& settings, const Mark& mark) {
     if (there && !useful(settings, *there)) GOOGLE_OK(unmake(cloud, settings.name, machine));
   }
   if (const auto made = make(cloud, settings.name, machine); !made) {
-    // It cannot be had any more where another apply has filled the disk, and machines read it.
+    // This fails if another apply has filled the disk and machines read it.
     if (is_filled(cloud, settings)) return finish_filled(cloud, settings, machine);
     return tl::unexpected<google::Failure>(made.error());
   }
@@ -198,13 +199,13 @@ Done fill_disk(Cloud& cloud, const Settings& settings, const Mark& mark) {
     return share_disk(cloud, settings);
   }
   GOOGLE_TRY(const Report report, Watch(cloud, settings).until_over());
-  // Whoever sees the end of the script first deletes its machine.
+  // The first apply that sees the end of the script deletes the machine.
   if (report.status == -1 && is_filled(cloud, settings)) return finish_filled(cloud, settings, machine);
   if (report.status != 0) {
     GOOGLE_OK(unmake(cloud, settings.name, machine));
     return script_failed(settings, report);
   }
-  // The label first: a call that is killed now does not fill the disk once more.
+  // The label comes first: if this call is killed now, the next one does not fill the disk again.
   GOOGLE_OK(label_filled(cloud, settings));
   GOOGLE_OK(unmake(cloud, settings.name, machine));
   return share_disk(cloud, settings);

@@ -19,7 +19,7 @@ bool is_name(const std::string& text) {
                      [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; });
 }
 
-// $NAME and ${NAME} at `at`, which is moved behind it; what is not set is empty, as in sh.
+// Expands $NAME or ${NAME} at `at` and moves `at` past it; an unset variable is empty, as in sh.
 std::string expanded(const std::string& line, size_t& at, const Values& values) {
   size_t begin = at + 1, end = begin;
   const bool braces = begin < line.size() && line[begin] == '{';
@@ -31,7 +31,7 @@ std::string expanded(const std::string& line, size_t& at, const Values& values) 
   return found == values.end() ? "" : found->second;
 }
 
-// The value behind "NAME=", as sh reads it without running anything; false for what it cannot be.
+// Reads the value after "NAME=" as sh does, without running anything; returns false if it is not valid.
 bool value_of(const std::string& line, size_t at, const Values& values, std::string& value) {
   char quote = 0;
   while (at < line.size()) {
@@ -65,7 +65,7 @@ std::string toml_string(const std::string& text) {
   return result + "\"";
 }
 
-// Writes the file section by section, and says what became of each variable.
+// Writes the file section by section, and notes what became of each variable.
 class Writer {
  public:
   Writer(Values values, std::string path) : values_(std::move(values)), path_(std::move(path)) {}
@@ -74,7 +74,7 @@ class Writer {
     const auto found = values_.find(name);
     return found == values_.end() ? "" : found->second;
   }
-  // The first of these that is set: older versions of the module had other names.
+  // Returns the first of these that is set: older versions of the module had other names.
   std::string any(std::initializer_list<const char*> names) const {
     for (const char* name : names)
       if (!get(name).empty()) return get(name);
@@ -215,7 +215,7 @@ base::Status Writer::disk() {
       note("SHARED_PD_DISK_ATTACH is true, but the disk's size or its script is missing: no [disk]");
     return {};
   }
-  // What is not attached is written as a comment: one edit, and it is there.
+  // A disk that is not attached is written as a comment: one edit enables it.
   const size_t begin = toml_.size();
   plain("\n[disk]");
   SLUICE_OK(number("size", "SHARED_PD_DISK_SIZE", size));

@@ -1,7 +1,7 @@
-// The environment module that came before: its values.env as a TOML file.
+// Converts values.env of the environment module that preceded Sluice's into a TOML file.
 //
-// Facts of its variables: github.com/mugithi/google-terraform-pytorch-tpu, values.env and values.env.auto in
-// all their versions. docs/environments.md has the same table for people.
+// The facts about its variables come from github.com/mugithi/google-terraform-pytorch-tpu, all versions of
+// values.env and values.env.auto. docs/environments.md has the same table for people.
 #pragma once
 
 #include <map>
@@ -14,11 +14,11 @@ namespace sluice::provision {
 
 struct ImportedFile {
   std::string toml;
-  // For people: variables that are not needed and why, values that changed, what to look at.
+  // Notes for people: variables that are not needed and why, values that changed, what to check.
   std::vector<std::string> notes;
 };
 
-// What a variable became: "env.name", or "" with the reason why it is not needed.
+// The key that a variable became, "env.name", or "" with the reason why it is not needed.
 struct ImportRow {
   const char* variable;
   const char* key;
@@ -26,13 +26,13 @@ struct ImportRow {
 };
 const std::vector<ImportRow>& import_rows();
 
-// NAME=value lines of sh: quotes, `export`, comments and $NAME or ${NAME} of lines before. kInvalidArgument
-// names the line that is none. Commands are not run: $(…) and back quotes are refused.
+// Reads NAME=value lines of sh: quotes, `export`, comments, and $NAME or ${NAME} of earlier lines.
+// kInvalidArgument names a line of another form. Commands are not run: $(…) and back quotes are refused.
 base::Result<std::map<std::string, std::string>> read_variables(const std::string& text,
                                                                 const std::string& path);
 
-// kInvalidArgument when what every environment needs is missing (PROJECT_ID, ZONE, a TPU type), and for a
-// number that is none.
+// kInvalidArgument if a required variable is missing (PROJECT_ID, ZONE, a TPU type), or if a number is not
+// valid.
 base::Result<ImportedFile> import_values(const std::string& text, const std::string& path);
 
 }  // namespace sluice::provision

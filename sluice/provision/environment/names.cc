@@ -83,7 +83,7 @@ std::string bucket_name(const Settings& settings) {
   std::string whole = base::str(kNamePrefix, settings.project, "-", settings.name);
   for (char& letter : whole)
     if (letter == ':' || letter == '.')
-      letter = '-';  // of a domain's project; buckets with . are the domain's
+      letter = '-';  // a domain's project has these; a bucket name with . belongs to a domain
   if (whole.size() <= 63) return whole;
   whole.resize(63);
   while (whole.back() == '-') whole.pop_back();

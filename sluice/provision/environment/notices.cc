@@ -16,7 +16,7 @@ bool makes(const Plan& plan, Part part) {
   });
 }
 
-// A script that is sent, and variables that stand beside it. `whom`: "the machines".
+// Adds the script that is sent and the variables next to it. `whom`: "the machines".
 void sent(const std::string& section, const std::string& whom, const std::optional<Script>& script,
           const Variables& variables, std::vector<std::string>& lines) {
   if (script)
@@ -31,7 +31,7 @@ void sent(const std::string& section, const std::string& whom, const std::option
                       "secrets in Secret Manager"));
 }
 
-// So few bits say who may come in that it is nearly everybody.
+// Returns whether the range is so large that nearly everybody is in it.
 bool is_open(const std::string& range) {
   const size_t slash = range.find('/');
   const bool six = range.find(':') != std::string::npos;

@@ -1,5 +1,4 @@
-// What a plan hands out beyond what its rows say: files that are sent, values that others can read, open
-// ports.
+// The exposures of a plan beyond its rows: files that are sent, values that others can read, open ports.
 #pragma once
 
 #include <string>
@@ -9,7 +8,7 @@
 
 namespace sluice::provision {
 
-// For people, one line each. Parts of which the plan makes nothing are not mentioned.
+// Returns lines for people. Parts that the plan does not create are not mentioned.
 std::vector<std::string> notices(const Settings& settings, const Plan& plan);
 
 }  // namespace sluice::provision

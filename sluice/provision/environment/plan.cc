@@ -16,7 +16,7 @@ using base::str;
 
 std::string place(const std::string& zone) { return zone.empty() ? "" : " in " + zone; }
 
-// Puts together the steps of apply and update.
+// Assembles the steps of apply and update.
 class Planner {
  public:
   Planner(const Settings& settings, const Survey& survey, const PlanOptions& options)
@@ -34,7 +34,7 @@ class Planner {
   std::optional<double> hourly() const;
   void ends();
 
-  // The piece of that name, if it is ours.
+  // Returns the piece of this name if it is ours.
   const Piece* existing(Part part, const std::string& name) const;
   void step(Act act, Part part, const std::string& name, const std::string& zone, const std::string& why,
             std::optional<double> hourly, const Piece* piece = nullptr, double size_gb = 0);
@@ -57,8 +57,8 @@ class Planner {
   const Survey& survey_;
   const PlanOptions& options_;
   Plan plan_;
-  std::vector<Step> removals_;  // before everything else, the dearest first
-  bool users_go_ = false;       // machines and TPU let go of the disk, which is made again
+  std::vector<Step> removals_;  // before all other steps, the most expensive first
+  bool users_go_ = false;       // machines and TPU release the disk, which is re-created
 };
 
 const Piece* Planner::existing(Part part, const std::string& name) const {
@@ -305,7 +305,7 @@ void Planner::tpu() {
   } else if (why.empty() && piece->state == "READY") {
     return step(Act::kSame, Part::kTpu, name, piece->zone, "", piece->hourly, piece);
   } else if (why.empty()) {
-    // Still on its way, or to be started: creating adopts it and waits.
+    // It is still being created, or has to be started: a create adopts it and waits.
     return step(Act::kCreate, Part::kTpu, name, piece->zone, "it is " + piece->state, hourly, piece);
   } else if (!replaces()) {
     return differs(*piece, why + ": update --only tpu deletes and creates it");
@@ -329,7 +329,8 @@ void Planner::unwanted(Part part, bool wanted, bool deletes) {
   }
 }
 
-// Of all that will be there: what is asked for as the file has it, the rest as it is.
+// Returns the hourly price of everything that will exist: requested parts as in the file, the others as they
+// are.
 std::optional<double> Planner::hourly() const {
   Settings wish = settings_;
   if (!asked(Part::kTpu)) wish.tpu.reset();
@@ -358,14 +359,14 @@ void Planner::costs() {
                 "), more than env.max_cost ", dollars(settings_.max_cost), ": nothing was asked for"));
 }
 
-// Of what stays as it is, where its mark says another end.
+// Adds a step for each existing resource whose mark has another end.
 void Planner::ends() {
   std::vector<Step> marks;
   for (const Step& step : plan_.steps) {
     const bool stays = step.act == Act::kSame || step.act == Act::kGrow || step.act == Act::kDiffers;
-    // A network's description cannot be changed: `sweep` knows.
+    // A network's description cannot be changed: `sweep` takes this into account.
     if (!stays || !step.piece || step.part == Part::kNetwork) continue;
-    // `tpu create --env` gave it an end of its own.
+    // `tpu create --env` gave this slice its own end.
     if (step.part == Part::kTpu && step.name != tpu_name(settings_.name)) continue;
     const Piece& piece = *step.piece;
     if (piece.slice && piece.slice->nodes.empty() && piece.slice->instances.empty()) continue;

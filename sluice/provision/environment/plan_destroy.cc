@@ -8,10 +8,10 @@ namespace {
 
 using base::str;
 
-// Why destroy leaves a piece, or "".
+// Returns why destroy leaves a piece, or "".
 std::string stays_because(const Piece& piece, const PlanOptions& options) {
   if (!options.only.empty() && !among(options.only, piece.part)) return "not named in --only";
-  // The machine that fills the disk is never kept: it costs, and apply makes it again.
+  // The machine that fills the disk is never kept: it costs money, and apply re-creates it.
   if (piece.part != Part::kPrepare && among(options.keep, piece.part)) return "named in --keep";
   const bool named = among(options.only, Part::kBucket);
   if (piece.part == Part::kBucket && piece.state == "HOLDS_DATA" && !named)
@@ -28,7 +28,7 @@ Plan plan_destroy(const std::string& environment, const std::string& owner, cons
   std::vector<Piece> pieces = survey.of(environment);
   std::reverse(pieces.begin(), pieces.end());
   plan.hourly = 0;
-  bool inside_stays = false, user_stays = false;  // what is in the network, what uses the disk
+  bool inside_stays = false, user_stays = false;  // resources in the network, users of the disk
   for (const Piece& piece : pieces) {
     std::string why = stays_because(piece, options);
     if (!owner.empty() && !piece.mark->owner.empty() && piece.mark->owner != owner && plan.problems.empty())

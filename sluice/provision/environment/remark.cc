@@ -33,7 +33,7 @@ class Remarker {
     if (!expires_.empty()) labels[kExpiresLabel] = expires_;
     return labels;
   }
-  // Labels are replaced as a whole: those that others have put there stay.
+  // Replaces the labels, which the service takes as a whole: labels set by others stay.
   Done replace(const std::string& what, const Read& read, const Write& write);
   Done labels_of_compute(const char* collection) { return labels_of_compute(collection, step_.name); }
   Done labels_of_compute(const char* collection, const std::string& name);
@@ -75,7 +75,7 @@ Done Remarker::labels_of_compute(const char* collection, const std::string& name
       [&](const Texts& labels) { return compute.set_labels(zone, collection, name, labels, found); });
 }
 
-// It has its machine's name and mark.
+// The boot disk has its machine's name and mark.
 Done Remarker::boot_disk() {
   const auto disk = cloud_.compute().get(Scope::zone(step_.zone), "disks", step_.name);
   if (!disk && disk.error().kind == Kind::kNotFound) return {};
@@ -111,7 +111,7 @@ Done Remarker::share() {
       });
 }
 
-// A bucket's labels are changed one by one, at once: null takes one away.
+// A bucket's labels are changed one by one and take effect at once: null removes one.
 Done Remarker::bucket() {
   const Json value = expires_.empty() ? Json() : Json(expires_);
   google::Buckets buckets(*cloud_.api, cloud_.project);
@@ -120,13 +120,13 @@ Done Remarker::bucket() {
 }
 
 Done Remarker::slice() {
-  // The machines of a group; the first one last: the next apply looks at it alone.
+  // For a group, changes the first machine last: the next apply looks only at that one.
   const Json& machines = step_.piece->slice->instances;
   for (auto machine = machines.rbegin(); machine != machines.rend(); ++machine)
     GOOGLE_OK(labels_of_compute("instances", google::text(*machine, "name")));
   google::Tpu tpu = cloud_.tpu();
   for (const google::Node& node : step_.piece->slice->nodes) {
-    // The label last: the next apply looks at it alone.
+    // The label comes last: the next apply looks only at it.
     GOOGLE_OK(timer(node));
     GOOGLE_OK(replace(
         node.id,
@@ -167,7 +167,7 @@ Done Remarker::timer(const google::Node& node) {
 Done Remarker::run() {
   switch (step_.part) {
     case Part::kNetwork:
-      return {};  // nothing of it can be changed
+      return {};  // a network cannot be changed
     case Part::kFirewall:
       return firewall();
     case Part::kNfs:

@@ -22,7 +22,7 @@ std::string exports(const Settings& settings, const Variables& variables) {
   return text;
 }
 
-// The user's script stands in the metadata as it is, so that nothing of it needs quoting.
+// The metadata hold the user's script as it is, so that nothing in it needs quoting.
 constexpr const char* kFetch = R"(
 metadata=http://metadata.google.internal/computeMetadata/v1/instance
 fetch() { curl -sf --retry 5 -H 'Metadata-Flavor: Google' "$metadata/attributes/$1"; }
@@ -65,7 +65,7 @@ Json data_disk(const Settings& settings, const char* mode) {
           {"autoDelete", false}};
 }
 
-// An instance without its disks and metadata.
+// Returns the body of an instance without its disks and metadata.
 Json instance_body(const Settings& settings, const Mark& mark, const std::string& name,
                    const std::string& type) {
   return {{"name", name},
@@ -80,7 +80,7 @@ Json instance_body(const Settings& settings, const Mark& mark, const std::string
              {"scopes", settings.scopes}}}}};
 }
 
-// The service itself deletes it then, also when nobody is there any more.
+// Lets the service delete the instance after `seconds`, also when no client is left.
 void limit_run(Json& body, double seconds) {
   constexpr double kShortest = 30, kLongest = 120 * 86400;
   body["scheduling"]["maxRunDuration"] = {

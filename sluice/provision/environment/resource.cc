@@ -13,10 +13,10 @@ using google::Json;
 using google::Kind;
 using google::Outcome;
 
-constexpr int kTries = 5;          // of a request whose effect did not come
+constexpr int kTries = 5;          // for a request that had no effect
 constexpr double kTimeout = 1800;  // seconds until a resource is ready or gone
 
-// What comes again however often it is asked.
+// Returns whether another try would fail in the same way.
 bool is_final(const Failure& failure) {
   switch (failure.kind) {
     case Kind::kForbidden:
@@ -36,7 +36,7 @@ tl::unexpected<Failure> still(const std::string& what, const char* state, const 
       Failure(last.kind, last.code(), base::str(what, " is ", state, ": ", last.what())));
 }
 
-// Waits until it is ready; nothing when it has gone meanwhile.
+// Waits until the resource is ready; returns nothing if it vanishes meanwhile.
 Outcome<std::optional<Json>> until_ready(Cloud& cloud, const std::string& environment,
                                          const Resource& resource) {
   Pause pause(cloud);
@@ -86,10 +86,10 @@ Outcome<Json> make(Cloud& cloud, const std::string& environment, const Resource&
     if (!begun && is_final(begun.error())) return tl::unexpected<Failure>(begun.error());
     if (!begun) last = begun.error();
     const bool exists = !begun && begun.error().kind == Kind::kExists;
-    // What it needs is still being made, perhaps by a run that was killed: that ends.
+    // A resource that it needs is still being created, perhaps by a killed run: that ends.
     const bool busy = !begun && begun.error().kind == Kind::kWrongState;
     if (begun) {
-      // A resource that is there and ready needs no end of its operation.
+      // If the resource exists and is ready, its operation need not end.
       const auto there = [&] {
         const auto found = resource.look();
         const auto ready = found ? resource.ready(*found) : Outcome<bool>(false);
@@ -123,7 +123,7 @@ Done unmake(Cloud& cloud, const std::string& environment, const Resource& resour
     const auto found = resource.look();
     if (!found && found.error().kind == Kind::kNotFound) return {};
     if (!found) return tl::unexpected<Failure>(found.error());
-    // Looked at again right before: by now somebody else may have one of that name.
+    // The mark is checked again right before: by now the name may belong to somebody else.
     if (whose(resource.mark(*found), environment) != Whose::kOurs)
       return google::failed(Kind::kExists, Code::kAlreadyExists, resource.what, " is not of the environment ",
                             environment, " any more: it is left alone");

@@ -1,4 +1,4 @@
-// Making and deleting one resource so that it may be done again: what is there has the last word, not an
+// Creates and deletes one resource so that a call can be repeated: the existing resource decides, not an
 // operation.
 #pragma once
 
@@ -10,24 +10,24 @@
 
 namespace sluice::provision {
 
-// One resource by its calls.
+// A resource, described by its calls.
 struct Resource {
   std::string what;  // "the disk x in us-central1-a", for messages
-  // What there is of it; kNotFound: nothing.
+  // Returns the resource as it is; kNotFound if it does not exist.
   std::function<google::Outcome<google::Json>()> look;
   std::function<google::Outcome<google::Operation>()> create, remove;
   std::function<std::optional<Mark>(const google::Json&)> mark;
-  // Whether it can be used; an error when it never will be.
+  // Returns whether it can be used; an error if it never will be.
   std::function<google::Outcome<bool>(const google::Json&)> ready;
 };
 
-// It exists, is of this environment, and is ready. In a dry run: the request is printed, {} is the answer.
-// `begun`: the first request for it was sent already.
+// Returns when the resource exists, belongs to this environment and is ready. A dry run prints the request
+// and returns {}. `begun`: the first request for it was already sent.
 google::Outcome<google::Json> make(Cloud& cloud, const std::string& environment, const Resource& resource,
                                    bool begun = false);
-// It does not exist (any more). What is not of this environment is refused.
+// Returns when the resource does not exist. A resource of another environment is refused.
 google::Done unmake(Cloud& cloud, const std::string& environment, const Resource& resource);
-// Changes that are refused while something else is being done are tried again.
+// Tries again while the service refuses the change because of another operation.
 google::Done change(Cloud& cloud, const std::string& what,
                     const std::function<google::Outcome<google::Operation>()>& request,
                     const std::function<bool()>& changed);

@@ -13,21 +13,21 @@
 namespace sluice::provision {
 namespace {
 
-// Google's limit of a value of an instance's metadata.
+// Google's limit for a value in an instance's metadata.
 constexpr off_t kLongest = 256 * 1024;
 
-// Where the path leads, without links; empty where there is no such file.
+// Resolves the links of a path; empty if there is no such file.
 std::filesystem::path real_path(const std::string& path) {
   std::error_code error;
   const auto found = std::filesystem::canonical(base::expand_home(path), error);
   return error ? std::filesystem::path() : found;
 }
 
-// Below the folder, and in no hidden part of it.
+// Returns whether the file is below the folder and not in a hidden part of it.
 bool is_plainly_below(const std::filesystem::path& file, const std::filesystem::path& folder) {
   const auto below = file.lexically_relative(folder);
   return !below.empty() && std::none_of(below.begin(), below.end(), [](const std::filesystem::path& part) {
-    return part.native().starts_with(".");  // also "..", which leads out of it
+    return part.native().starts_with(".");  // also "..", which leaves the folder
   });
 }
 

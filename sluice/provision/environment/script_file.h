@@ -1,4 +1,5 @@
-// A script that an environment's file names, which may be a stranger's: what it holds is sent to machines.
+// A script that an environment's file names. The file may be a stranger's, and the script's bytes are sent to
+// machines.
 #pragma once
 
 #include <string>
@@ -8,10 +9,10 @@
 
 namespace sluice::provision {
 
-// The bytes of the script `path`, found from `folder`, the file's. Where its links lead it must lie in that
-// folder, and no part of its name below it may be hidden (.git, .ssh, .env), or it must be one of `allowed`,
-// the files that the user named. kPermissionDenied says what to do; kInvalidArgument: it is no regular file,
-// or larger than the service takes.
+// Returns the bytes of the script `path`, relative to `folder`, the file's folder. After its links are
+// resolved it must be in that folder, with no hidden part in its name below it (.git, .ssh, .env), or be one
+// of `allowed`, the files that the user named. kPermissionDenied says what to do; kInvalidArgument: it is not
+// a regular file, or is larger than the service allows.
 base::Result<std::string> read_script_file(const std::string& path, const std::string& folder,
                                            const std::vector<std::string>& allowed);
 

@@ -18,7 +18,7 @@
 namespace sluice::provision {
 namespace {
 
-// What a file's sections need to read scripts.
+// The folder and the rules by which the sections of a file read scripts.
 struct Scripts {
   std::string folder;
   const ScriptRules& rules;
@@ -51,7 +51,7 @@ base::Status read_names(const Section& section, Variables& variables) {
   return {};
 }
 
-// Where hosts mount something.
+// Checks the path where hosts mount something.
 base::Status check_mount(const Section& section, const std::string& mount) {
   const bool plain = std::none_of(mount.begin(), mount.end(), [](unsigned char c) { return c < 0x20; });
   if (mount.starts_with("/") && plain) return {};
@@ -68,7 +68,7 @@ base::Status read_span(Section& section, const std::string& key, double& seconds
   return {};
 }
 
-// "203.0.113.7/32", as the firewall takes it.
+// Returns whether the text is a range that the firewall accepts, "203.0.113.7/32".
 bool is_range(const std::string& text) {
   const size_t slash = text.find('/');
   if (slash == std::string::npos) return false;
@@ -89,7 +89,7 @@ base::Status read_ranges(const Section& section, const std::string& key, std::ve
   return {};
 }
 
-// "devstorage.read_only" or its whole URL.
+// Reads scopes: "devstorage.read_only" or a whole URL.
 base::Status read_scopes(const Section& section, std::vector<std::string>& scopes) {
   if (!section.has("scopes")) return {};
   SLUICE_OK(section.read("scopes", scopes));
@@ -173,7 +173,7 @@ base::Status read_capacity(Section& section, TpuSettings& tpu) {
                        base::str("'", capacity, "': expected on-demand, spot, reservation or flex-start"));
 }
 
-// What holds for nodes of the Cloud TPU API alone is refused before the rest of the environment is made.
+// Refuses settings that only nodes of the Cloud TPU API have, before the rest of the environment is created.
 base::Status check_group(const Section& section, const TpuSettings& tpu, const Settings& settings) {
   if (tpu.runtime.empty())
     return section.wrong("type", base::str(tpu.type,
@@ -258,7 +258,7 @@ bool takes_hyperdisk(const std::string& machine) {
   return !machine.starts_with("n1-") && !machine.starts_with("e2-");
 }
 
-// Hyperdisk, which v6e and tpu7x want, is not for the older machines.
+// Hyperdisk, which v6e and tpu7x require, does not work with the older machines.
 base::Status check_hyperdisk(const Section& section, Settings& settings) {
   const std::string type = disk_type(settings);
   if (!type.starts_with("hyperdisk")) return {};
@@ -366,7 +366,7 @@ base::Result<Settings> read_settings(const std::string& path, const ScriptRules&
 
 std::string disk_type(const Settings& settings) {
   if (settings.disk && !settings.disk->type.empty()) return settings.disk->type;
-  // The newer generations take no other.
+  // The newer generations accept no other type.
   const bool newer =
       settings.tpu && (settings.tpu->type.starts_with("v6e") || settings.tpu->type.starts_with("tpu7x"));
   return newer ? "hyperdisk-ml" : "pd-balanced";

@@ -17,12 +17,12 @@ using google::text;
 
 bool ours_by_name(const std::string& name) { return name.starts_with(kNamePrefix); }
 
-// Which part an instance is, by its name: all others of an environment are machines.
+// Returns the part that an instance is, by its name: all others of an environment are machines.
 Part part_of_instance(const std::string& name, const std::optional<Mark>& mark) {
   return mark && name == prepare_name(mark->environment) ? Part::kPrepare : Part::kMachine;
 }
 
-// What all kinds have; the mark is that of the labels.
+// Sets the fields that all kinds have; the mark comes from the labels.
 Piece piece_of(Part part, const std::string& name, const std::string& zone, const std::string& state,
                double created, const google::Texts& labels) {
   Piece piece;
@@ -41,7 +41,7 @@ Piece compute_piece(Part part, const Json& json) {
                   google::seconds_of_time(text(json, "creationTimestamp")), google::texts(json, "labels"));
 }
 
-// Gives a list's items, or nothing where the service is off: then nothing of it exists.
+// Returns a list's items, or nothing if the service is off: then it has no resources.
 template <typename T>
 Outcome<T> unless_disabled(Outcome<T> listed) {
   if (!listed && listed.error().kind == Kind::kApiDisabled) return T{};
@@ -89,7 +89,7 @@ google::Done look_at_machines(Cloud& cloud, Survey& found) {
     piece.type = google::last_piece(text(json, "type"));
     piece.size_gb = google::number(json, "sizeGb");
     piece.hourly = disk_price(piece.type, piece.size_gb);
-    // Boot disks have the names of their machines and go with them.
+    // Boot disks have the names of their machines and are deleted with them.
     const bool boot = piece.mark && piece.name != disk_name(piece.mark->environment);
     if (!boot && (piece.mark || piece.name.ends_with("-disk"))) keep(found, std::move(piece));
   }
@@ -128,7 +128,7 @@ google::Done look_at_buckets(Cloud& cloud, Survey& found) {
 google::Done look_at_slices(Cloud& cloud, Survey& found) {
   GOOGLE_TRY(found.slices, unless_disabled(list_slices(cloud, &found.unreachable)));
   for (const Slice& slice : found.slices) {
-    // A slice of `sluice tpu create --env` is the environment's too.
+    // A slice of `sluice tpu create --env` belongs to the environment too.
     Piece piece = piece_of(Part::kTpu, slice.name, slice.zone, slice.state, slice.created,
                            slice.nodes.empty() ? google::Texts() : slice.nodes.front().labels);
     piece.mark = slice.mark;
@@ -139,7 +139,7 @@ google::Done look_at_slices(Cloud& cloud, Survey& found) {
     if (slice.nodes.empty() && !slice.compute) piece.hourly = 0;
     piece.slice = slice;
     keep(found, std::move(piece));
-    // The machines of a group are its parts.
+    // The machines of a group are parts of the slice.
     for (const Json& machine : slice.instances)
       std::erase_if(found.pieces, [&](const Piece& other) {
         return other.part == Part::kMachine && other.name == text(machine, "name") &&

@@ -1,4 +1,4 @@
-// What of an environment exists, by the cloud's own lists: there is no other record.
+// The existing resources of environments, by the cloud's own lists: there is no other record.
 #pragma once
 
 #include <map>
@@ -10,36 +10,37 @@
 
 namespace sluice::provision {
 
-// One resource that exists.
+// A resource that exists.
 struct Piece {
   Part part = Part::kMachine;
-  std::string name, zone;  // zone: "" of what is everywhere; of a bucket its location
-  std::string state;       // as its service says it: READY, RUNNING, CREATING …
-  std::string type;        // of a TPU, a machine, a disk; a share's tier
+  std::string name, zone;  // zone: "" if global; the location of a bucket
+  std::string state;       // in the service's words: READY, RUNNING, CREATING …
+  std::string type;        // the type of a TPU, machine or disk; a share's tier
   double size_gb = 0;
   std::optional<Mark> mark;
   double created = 0;
-  std::string address;  // of a share, and a machine's internal one
+  std::string address;  // of a share; the internal one of a machine
   std::optional<double> hourly;
   google::Texts labels;
-  std::optional<Slice> slice;  // of a TPU
+  std::optional<Slice> slice;  // for a TPU
 };
 
 struct Survey {
-  // All pieces with the mark of some environment, and those without that have a name of ours.
+  // All pieces with the mark of an environment, and unmarked pieces whose name has our prefix.
   std::vector<Piece> pieces;
-  std::vector<Slice> slices;             // all of the project, whoever made them: they count against quotas
-  std::vector<std::string> unreachable;  // zones and services that did not answer: what is there is not known
+  std::vector<Slice> slices;  // all of the project, also other people's: they count against quotas
+  std::vector<std::string>
+      unreachable;  // zones and services that did not answer: their resources are unknown
 
-  // Nothing when there is none.
+  // Returns nullptr if there is none.
   const Piece* find(Part part, const std::string& name) const;
-  // Those marked as of this environment, in the order of parts.
+  // Returns the pieces marked with this environment, in the order of parts.
   std::vector<Piece> of(const std::string& environment) const;
-  // Names of all environments that have something.
+  // Returns the names of all environments that have a piece.
   std::vector<std::string> environments() const;
 };
 
-// Everything marked in the project. A list that is refused because its service is not enabled is empty.
+// Lists everything marked in the project. A list is empty if its service is not enabled.
 google::Outcome<Survey> survey(Cloud& cloud);
 
 }  // namespace sluice::provision

@@ -1,4 +1,4 @@
-// A table of a TOML file, read key by key; errors say path and line.
+// A table of a TOML file, read key by key; errors name path and line.
 #pragma once
 
 #include <toml++/toml.h>
@@ -17,13 +17,13 @@ class Section {
  public:
   static base::Result<Section> parse(const std::string& text, const std::string& path);
 
-  // kInvalidArgument for a key that is not among these; the nearest is named.
+  // kInvalidArgument for a key that is not in the list; names the nearest.
   base::Status known(const std::vector<std::string>& keys) const;
   bool has(const std::string& key) const { return table_->contains(key); }
   bool is_text(const std::string& key, const std::string& text) const;
   base::Result<Section> section(const std::string& key) const;
 
-  // Each leaves the value as it is where the key is missing.
+  // Each leaves the value as it is if the key is missing.
   base::Status read(const std::string& key, std::string& value) const;
   base::Status read(const std::string& key, double& value) const;
   base::Status read(const std::string& key, int& value) const;
@@ -31,13 +31,13 @@ class Section {
   base::Status read(const std::string& key, std::vector<std::string>& value) const;
   base::Status read(const std::string& key, std::map<std::string, std::string>& value) const;
 
-  // "PATH:LINE: tpu.type: MESSAGE".
+  // Returns the error "PATH:LINE: tpu.type: MESSAGE".
   tl::unexpected<Error> wrong(const std::string& key, const std::string& message) const;
 
  private:
   std::shared_ptr<const toml::table> file_;
   const toml::table* table_ = nullptr;
-  std::string path_, name_;  // name_: "" of the whole file
+  std::string path_, name_;  // name_: "" for the whole file
 };
 
 }  // namespace sluice::provision

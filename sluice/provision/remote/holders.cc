@@ -6,8 +6,8 @@
 namespace sluice::provision {
 namespace {
 
-// A chip by the end of its path, so that a container's view of it counts too. Where users are not root, sudo
-// is asked, as only root sees what other users' processes have open.
+// Identifies a chip by the end of its path, so that a container's view of it counts too. Users other than
+// root try sudo, as only root sees what other users' processes have open.
 constexpr char kFindHolders[] = R"SH(
 if [ "$(id -u)" = 0 ]; then as_root() { "$@"; }
 elif sudo -n true 2>/dev/null; then as_root() { sudo -n "$@"; }
@@ -53,7 +53,7 @@ bool to_number(const std::string& text, double& number) {
   return problem == std::errc() && at == text.data() + text.size();
 }
 
-// "PROCESS OWN USER STARTED COMMAND…"
+// Reads "PROCESS OWN USER STARTED COMMAND…".
 bool read_process(const std::vector<std::string>& words, const std::string& line, Holder& holder) {
   double process = 0;
   if (words.size() < 5 || !to_number(words[1], process) || !to_number(words[4], holder.started)) return false;

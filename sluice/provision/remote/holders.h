@@ -1,4 +1,4 @@
-// Which processes of a worker's host hold its chips, and which runs are there.
+// Finds the processes on a worker's host that hold its chips, and the runs there.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace sluice::provision {
 
 struct Holder {
   int process = 0;
-  bool own = false;  // of the user that looked
+  bool own = false;  // belongs to the user that looked
   std::string user;
   double started = 0;                // seconds since 1970, by the host's clock
-  std::vector<std::string> devices;  // "/dev/accel0"; "/tmp/libtpu_lockfile" stands for all chips
+  std::vector<std::string> devices;  // "/dev/accel0"; "/tmp/libtpu_lockfile" means all chips
   std::string command;               // the first 300 bytes
 };
 
@@ -25,15 +25,16 @@ struct SupervisedWorker {
 struct HostUse {
   std::vector<Holder> holders;
   std::vector<SupervisedWorker> workers;
-  bool sees_all = true;  // false: neither root nor sudo, so that other users' processes stay unseen
+  bool sees_all = true;  // false: neither root nor sudo, so that other users' processes are not visible
 };
 
-// For sh on the host, and what it has answered.
+// Returns the script for sh on the host; parse_host_use reads its output.
 std::string look_for_holders_script();
 base::Result<HostUse> parse_host_use(const std::string& output);
 
-// Ends these processes if they still are the user's own and hold a chip: SIGINT, SIGTERM after two thirds of
-// `grace` seconds, then SIGKILL. Writes a line "left PROCESS" for each that stays.
+// Returns a script that ends these processes if they still belong to the user and hold a chip: SIGINT,
+// SIGTERM after two thirds of `grace` seconds, then SIGKILL. It writes a line "left PROCESS" for each that
+// stays.
 std::string end_holders_script(const std::vector<int>& processes, int grace);
 
 }  // namespace sluice::provision

@@ -9,7 +9,7 @@ namespace sluice::provision {
 namespace {
 using nlohmann::json;
 
-// A key is one word of base64: nothing else may come into a file that ssh trusts.
+// A key is one word of base64: nothing else may get into a file that ssh trusts.
 bool is_word(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-' || c == '+' || c == '/' || c == '=' ||

@@ -7,9 +7,10 @@
 namespace sluice::provision {
 namespace {
 
-constexpr int kQuickFailures = 2;  // on a slice until it is doubted, and on its successor until it is the run
+constexpr int kQuickFailures =
+    2;  // before the slice is doubted, and on its successor before the run is to blame
 
-// Wrong usage, a missed target accuracy and a command that is not there stay so.
+// Wrong usage, a missed target accuracy and a missing command would fail again.
 bool is_final(int status) {
   return status == 0 || status == 2 || status == 21 || status == 126 || status == 127;
 }
@@ -65,7 +66,7 @@ int Keeper::to_end() {
   }
 }
 
-// Before the restart after a quick failure, which will mostly fail again: twice as long each time.
+// Waits before the restart after a quick failure, which will mostly fail again: twice as long each time.
 double Keeper::pause() const {
   const double seconds = std::min(limits_.retry, std::exp2(quick_failures_));
   run_.say(base::str("waiting ", seconds, " s before the restart"));
@@ -74,7 +75,7 @@ double Keeper::pause() const {
 
 bool Keeper::is_too_dear() const { return limits_.max_cost > 0 && run_.dollars() >= limits_.max_cost; }
 
-// Whether something has come that ends the waiting for a slice.
+// Returns whether waiting for a slice has to end.
 bool Keeper::is_to_end() {
   if (run_.signal() != 0) {
     status_ = run_.signal() == SIGINT ? 130 : 143;
@@ -91,7 +92,7 @@ bool Keeper::is_to_end() {
   return true;
 }
 
-// Until there is a slice to run on; false: this ends.
+// Returns when there is a slice to run on; false: the keeper ends.
 bool Keeper::make_ready() {
   unsteady_since_.reset();
   while (!is_to_end()) {
@@ -106,7 +107,7 @@ bool Keeper::make_ready() {
   return false;
 }
 
-// Waits, or makes the slice (again). False when that is refused.
+// Waits, or creates the slice (again). Returns false if that is refused.
 bool Keeper::step_to_ready(const SliceView& view) {
   if (view.kind == SliceView::kGone || is_doubted_ || is_lost(view)) return replace_slice(view);
   if (trouble_ != view.state) run_.say("the slice is " + view.state + ": waiting");
@@ -122,14 +123,14 @@ bool Keeper::replace_slice(const SliceView& view) {
     const auto removed = run_.remove_slice();
     if (!removed) return !is_refused(removed.error(), "the slice cannot be deleted");
   }
-  is_doubted_ = false;  // whatever comes now is another one
+  is_doubted_ = false;  // the next slice is another one
   unsteady_since_.reset();
   trouble_.clear();
   const auto created = run_.create_slice();
   return created || !is_refused(created.error(), "the slice cannot be made");
 }
 
-// Whether an error is final; one that is not is waited out.
+// Returns whether an error is final; waits if it is not.
 bool Keeper::is_refused(const Error& error, const std::string& what) {
   if (may_pass(error.code())) {
     run_.say(base::str(what, ": ", error.what(), "; again in ", limits_.retry, " s"));
@@ -142,7 +143,7 @@ bool Keeper::is_refused(const Error& error, const std::string& what) {
   return true;
 }
 
-// Whether a slice that is not usable will not come back by itself.
+// Returns whether a slice that is not usable will not recover by itself.
 bool Keeper::is_lost(const SliceView& view) {
   if (view.kind == SliceView::kUp) unsteady_since_.reset();
   if (view.kind == SliceView::kDown || view.kind == SliceView::kGone) return true;
@@ -164,7 +165,7 @@ Keeper::Outcome Keeper::watch_run() {
     if (run_.now() >= next_look) {
       next_look = run_.now() + limits_.poll;
       const auto view = run_.look();
-      // The run may well go on while the service does not answer.
+      // The run may well continue while the service does not answer.
       if (!view) {
         run_.say(base::str("the slice's state is not known: ", view.error().what()));
       } else if (is_lost(*view)) {
@@ -180,7 +181,7 @@ Keeper::Outcome Keeper::watch_run() {
   }
 }
 
-// SIGTERM, so that the workers save; whoever is gone cannot answer, and is not waited for any longer.
+// Sends SIGTERM so that the workers save. A lost worker cannot answer; nobody waits for it longer.
 void Keeper::end_run(const std::string& why) {
   run_.say(why + ": ending the run");
   run_.stop_run();
@@ -195,8 +196,8 @@ void Keeper::end_run(const std::string& why) {
   }
 }
 
-// A run that fails at once, again and again, on a slice that says it is well: perhaps the slice is not, as
-// the service shows a lost machine late or never; so a new one gets one more round.
+// Handles a run that fails at once, again and again, on a slice that reports READY. The service shows a lost
+// machine late or never, so a new slice gets one more round.
 bool Keeper::goes_on_after_failure() {
   if (run_.now() - started_ >= limits_.quick) {
     quick_failures_ = 0;

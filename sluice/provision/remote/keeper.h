@@ -1,4 +1,5 @@
-// Keeps a run going over the loss of its slice: the state machine of `sluice keep`, over what it acts on.
+// The state machine of `sluice keep`, which keeps a run going when its slice is lost, and the interface that
+// it acts on.
 #pragma once
 
 #include <optional>
@@ -15,23 +16,23 @@ class KeptRun {
   virtual ~KeptRun() = default;
 
   virtual base::Result<SliceView> look() = 0;
-  // Deletes the node and the queue's entry; returns when nothing of that name is listed any longer.
+  // Deletes the node and the queue entry; returns when nothing of that name is listed.
   virtual base::Status remove_slice() = 0;
-  // Makes it, in the zones that it may be in; returns when it is usable. kResourceExhausted: no capacity in
-  // any of them; kUnavailable and kDeadlineExceeded: it may help to try again; kCancelled: a signal came. Any
-  // other error is final.
+  // Creates the slice in one of its zones; returns when it is usable. kResourceExhausted: no capacity in any
+  // of them; kUnavailable and kDeadlineExceeded: another try may help; kCancelled: a signal came. Any other
+  // error is final.
   virtual base::Status create_slice() = 0;
 
-  // Starts the run: for the first time with restart 0.
+  // Starts the run; restart is 0 for the first start.
   virtual base::Status start_run(int restart) = 0;
-  virtual std::optional<int> run_status() = 0;  // its exit status, once it has ended
+  virtual std::optional<int> run_status() = 0;  // its exit status after it has ended
   virtual void stop_run() = 0;                  // SIGTERM: the workers save
   virtual void kill_run() = 0;
 
-  virtual std::string delete_command() = 0;  // with which the user ends the slice
-  virtual double dollars() = 0;              // what the slice has cost so far, at list prices
-  virtual int signal() = 0;                  // SIGINT or SIGTERM that has come to this program; 0: none
-  virtual double now() = 0;                  // never goes back
+  virtual std::string delete_command() = 0;  // the command with which the user deletes the slice
+  virtual double dollars() = 0;              // the cost of the slice so far, at list prices
+  virtual int signal() = 0;                  // SIGINT or SIGTERM that this program received; 0: none
+  virtual double now() = 0;                  // monotonic
   virtual void sleep(double seconds) = 0;
   virtual void say(const std::string& text) = 0;
 };
@@ -40,22 +41,23 @@ struct KeepLimits {
   int max_restarts = 100;
   double max_cost = 0;    // 0: none
   double poll = 10;       // between two looks at the slice
-  double patience = 300;  // a slice in an unsteady state counts as lost after so long
+  double patience = 300;  // until a slice in an unsteady state counts as lost
   double save = 120;      // for the run to end after SIGTERM
   double retry = 60;      // between two tries to make a slice
-  double quick = 60;      // a run that fails sooner has not got going
+  double quick = 60;      // a run that fails sooner counts as a quick failure
 };
 
 class Keeper {
  public:
   Keeper(KeptRun& run, const KeepLimits& limits) : run_(run), limits_(limits) {}
 
-  // Until the run has ended well (0), for good (its own status), at a limit (1) or by a signal (130, 143).
-  // The slice stays when the run has ended by itself or by a signal, and goes at --max-cost.
+  // Runs until the run has succeeded (0), failed for good (its own status), reached a limit (1) or a signal
+  // came (130, 143). The slice stays after a run that ended by itself or by a signal, and is deleted at
+  // --max-cost.
   int to_end();
 
  private:
-  // Why watch_run() came back.
+  // The reason why watch_run() returned.
   enum class Outcome { kEnded, kSliceLost, kSignal, kTooDear };
 
   bool make_ready();
@@ -76,11 +78,11 @@ class Keeper {
   int restart_ = 0;
   int quick_failures_ = 0;  // in a row
   bool was_up_ = false, slice_stays_ = true;
-  bool is_doubted_ = false;  // the slice says that it is well, and no run gets going on it
+  bool is_doubted_ = false;  // the slice reports READY, but runs fail at once on it
   double started_ = 0;
   std::optional<double> unsteady_since_;
-  std::string trouble_;  // what was said of the slice last
-  int status_ = 1;       // with which this ends, and what is said then
+  std::string trouble_;  // the state of the slice that was reported last
+  int status_ = 1;       // the exit status of the keeper, with the reason below
   std::string why_;
 };
 

@@ -37,7 +37,7 @@ SliceStates states_of(const Slice& slice) {
   for (const Json& machine : slice.instances)
     take_maintenance(states, google::at(machine, "resourceStatus.upcomingMaintenance"));
   if (slice.queue) states.queued = slice.queue->state;
-  // Of several nodes the one that keeps the slice from being READY counts.
+  // With several nodes, the one that keeps the slice from being READY counts.
   for (const google::Node& node : slice.nodes) {
     const bool worse = states.node.empty() || states.node == "READY";
     if (worse) {
@@ -51,7 +51,7 @@ SliceStates states_of(const Slice& slice) {
   return states;
 }
 
-// Of its nodes, or of its queue entry where they are gone.
+// Makes a wish from the slice's nodes, or from its queue entry if they are gone.
 SliceWish wish_of_nodes(const Slice& slice) {
   SliceWish wish;
   wish.name = slice.name;
@@ -83,8 +83,8 @@ SliceWish wish_of_nodes(const Slice& slice) {
   return wish;
 }
 
-// What the wish makes again by itself: its mark, the startup script, the timer; and keys, which are added
-// when they are needed.
+// Removes what the wish adds again by itself: its mark, the startup script, the timer; and keys, which are
+// added when they are needed.
 void leave_out_what_is_made(SliceWish& wish) {
   for (const auto& [name, value] : labels_of({"e", "o", 1, 1})) wish.labels.erase(name);
   wish.metadata.erase("ssh-keys");
@@ -245,7 +245,7 @@ base::Result<SliceView> KeptSlice::look() {
   return view;
 }
 
-// Another apply may have moved its end, which it is made again with.
+// Another apply may have moved the end of the slice: a re-created slice gets the new one.
 void KeptSlice::follow_end(const Slice& slice) {
   if (slice.hosts().empty() || !slice.mark || slice.mark->environment != wish_.mark.environment) return;
   if (slice.mark->expires == wish_.mark.expires) return;
@@ -253,7 +253,7 @@ void KeptSlice::follow_end(const Slice& slice) {
   if (const auto written = record(); !written) base::warn("keep: ", written.error().what());
 }
 
-// A slice costs from READY on until it is gone.
+// A slice costs money from READY until it is deleted.
 void KeptSlice::count_cost(bool is_up) {
   const double time = now();
   if (was_up_) {
@@ -279,7 +279,7 @@ base::Status KeptSlice::remove_slice() {
 base::Status KeptSlice::create_slice() {
   SliceWish wish = wish_;
   wish.wait_until = cloud_.now() + options_.capacity_seconds;
-  // Hunting may take long, and looks at this flag alone.
+  // A search for capacity may take long, and looks only at this flag.
   const std::jthread watching([this](const std::stop_token& end) {
     while (!end.stop_requested()) {
       if (signals_.count() > 0) cancelled_ = true;

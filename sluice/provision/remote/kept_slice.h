@@ -1,4 +1,5 @@
-// What `sluice keep` acts on: a slice of the cloud, and `sluice run` as a process of its own.
+// The slice and the run that `sluice keep` acts on: a slice of the cloud, and `sluice run` as a process of
+// its own.
 #pragma once
 
 #include <memory>
@@ -13,46 +14,45 @@
 
 namespace sluice::provision {
 
-// The wish that makes a slice like this one again, with what the cloud says of it: type, runtime, capacity,
-// network, service account, labels, metadata, disks, its mark. Asks for a group's template.
+// Returns the wish that re-creates a slice like this one from what the cloud reports: type, runtime,
+// capacity, network, service account, labels, metadata, disks, its mark. For a group, requests its template.
 google::Outcome<SliceWish> wish_of(Cloud& cloud, const Slice& slice);
 
-// The same as JSON and back: what `sluice keep` leaves behind while it deletes and makes a slice, so that it
-// goes on if it is killed in between. The cloud counts wherever it still has the slice.
+// Converts a wish to JSON and back: `sluice keep` records it while it re-creates a slice, so that it can
+// resume if it is killed in between. If the cloud still has the slice, the cloud's data count.
 std::string text_of_wish(const SliceWish& wish);
 base::Result<SliceWish> wish_of_text(const std::string& text);
 
 struct KeptSliceOptions {
-  std::string name, zone;          // zone "": found in any
-  std::vector<std::string> zones;  // in which it may be made again; empty: where it was
-  std::optional<SliceWish> wish;   // to make it where it is not there and never was
-  bool needs_price = false;        // costs are limited: what has no list price is refused
-  double capacity_seconds = 600;   // that one hunt goes on before it is told of
+  std::string name, zone;          // zone "": searched in all
+  std::vector<std::string> zones;  // where it may be re-created; empty: where it was
+  std::optional<SliceWish> wish;   // for creating it if it does not exist and never did
+  bool needs_price = false;        // costs are limited: a slice without a list price is refused
+  double capacity_seconds = 600;   // how long one search for capacity lasts before keep reports it
   double notice_seconds = 300;     // before maintenance
-  // The program and "run", and what follows in the user's words.
+  // The program and "run"; `arguments` are the user's words after it.
   std::vector<std::string> command, arguments;
 };
 
-// What a keep begins with.
+// The state that a keep starts from.
 struct KeptStart {
-  std::optional<Slice> slice;  // that the cloud lists; nothing: none, or nobody was asked
-  std::optional<SliceWish>
-      wish;                  // what it is made (again) of; nothing: nobody was asked, and it is not known
-  bool is_recorded = false;  // the wish is what an earlier keep has left behind
+  std::optional<Slice> slice;     // listed by the cloud; nothing: none, or the cloud was not asked
+  std::optional<SliceWish> wish;  // for (re-)creating it; nothing: the cloud was not asked, and it is unknown
+  bool is_recorded = false;       // an earlier keep recorded the wish
 };
-// Only reads. `asks`: false where the cloud cannot be asked; the wish is then what the options or an earlier
-// keep say. kNotFound: no slice of that name, none recorded, and no wish; kInvalidArgument: a price is
-// needed, and there is none.
+// Only reads. `asks`: false if the cloud cannot be asked; the wish then comes from the options or an earlier
+// keep. kNotFound: no slice of that name, none recorded, and no wish; kInvalidArgument: a price is needed,
+// and there is none.
 base::Result<KeptStart> find_start(Cloud& cloud, const KeptSliceOptions& options, bool asks = true);
-// What the node and the queue's entry say of the slice's state.
+// Returns the slice's state as its nodes and its queue entry report it.
 SliceView view_of(const Slice& slice, double now, double notice_seconds);
-// The line that starts the run in this zone: for the first time with restart 0.
+// Returns the command that starts the run in this zone; restart is 0 for the first start.
 std::vector<std::string> run_command(const KeptSliceOptions& options, const std::string& zone,
                                      const std::string& project, int restart);
 
 class KeptSlice : public KeptRun {
  public:
-  // Errors as of find_start(), and where the record cannot be written.
+  // Errors: those of find_start(), and a record that cannot be written.
   static base::Result<std::unique_ptr<KeptSlice>> open(Cloud cloud, KeptSliceOptions options);
   ~KeptSlice() override;
 

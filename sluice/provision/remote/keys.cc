@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kKeygenSeconds = 60;
 
-// "ssh-rsa AAAA…": what makes a key; the comment does not.
+// Returns "ssh-rsa AAAA…": type and blob make a key, the comment does not.
 std::string type_and_blob(std::string_view public_key) {
   const auto words = base::split(base::trim(public_key), ' ');
   return words.size() < 2 ? std::string() : base::str(words[0], ' ', words[1]);
@@ -39,14 +39,14 @@ base::Status make_key(const std::string& path) {
     SLUICE_OK(base::make_directories(folder));
     ::chmod(folder.c_str(), 0700);
   }
-  // Under another name first: several programs may find at once that there is none, and all must use the
-  // same.
+  // Creates the key under another name first: several programs may find at once that there is none, and all
+  // must use the same.
   const std::string made = base::str(path, '.', ::getpid());
   SLUICE_TRY(const std::string said, run_keygen({"-q", "-t", "rsa", "-b", "3072", "-N", "", "-f", made}));
   const bool is_first = ::link(made.c_str(), path.c_str()) == 0;
   const int number = errno;
   ::unlink(made.c_str());
-  ::unlink((made + ".pub").c_str());  // made again of the key that counts
+  ::unlink((made + ".pub").c_str());  // re-created from the key that all use
   if (is_first || number == EEXIST) return {};
   return base::fail_errno(number, "write", path);
 }

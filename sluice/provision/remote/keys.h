@@ -1,5 +1,5 @@
-// The user's key for virtual machines, and where Google's services keep the public half: gcloud's file and
-// gcloud's form, so that a machine that one of the two has set up is open to the other.
+// The user's key for virtual machines, and the metadata where Google's services keep the public half. File
+// and form are gcloud's, so that a machine that one of the two has set up is open to the other.
 #pragma once
 
 #include <string>
@@ -10,25 +10,26 @@
 namespace sluice::provision {
 
 struct KeyPair {
-  std::string path;        // of the private half, which this program never reads
+  std::string path;        // the file of the private half, which this program never reads
   std::string public_key;  // "ssh-rsa AAAA… user@host"
 };
 
 // ~/.ssh/google_compute_engine
 std::string default_key_path();
 
-// The pair at `path`; made by ssh-keygen, without a passphrase, where there is none. A public half that is
-// missing is made of the private one. Errors: ssh-keygen is missing or fails, a file that is no public key.
+// Returns the pair at `path`; if there is none, ssh-keygen creates it, without a passphrase. A missing public
+// half is derived from the private one. Errors: ssh-keygen is missing or fails, or a file is not a public
+// key.
 base::Result<KeyPair> find_or_make_key(const std::string& path);
 
-// "user" and "TYPE BLOB" of the lines of an `ssh-keys` entry ("user:TYPE BLOB comment"): whether the key
-// opens this user's account there. A line with an expiry (google-ssh {…"expireOn"…}) does not count, as it
-// may close at any time.
+// Returns whether the key opens this user's account, by "user" and "TYPE BLOB" of the lines of an `ssh-keys`
+// entry ("user:TYPE BLOB comment"). A line with an expiry (google-ssh {…"expireOn"…}) does not count, as it
+// may become invalid at any time.
 bool has_key(std::string_view entry, std::string_view user, std::string_view public_key);
-// The entry with one line more.
+// Returns the entry with one more line.
 std::string with_key(std::string_view entry, std::string_view user, std::string_view public_key);
 
-// A user name that Linux takes: $USER, else the account's name; "user@example.com" gives "user".
+// Returns a user name that Linux accepts: $USER, else the account's name; "user@example.com" gives "user".
 std::string local_user();
 
 }  // namespace sluice::provision

@@ -13,11 +13,11 @@
 namespace sluice::provision {
 namespace {
 
-constexpr std::uint64_t kPiece = 16 << 20;  // bytes at once in memory
+constexpr std::uint64_t kPiece = 16 << 20;  // bytes in memory at once
 constexpr double kUnattendedSeconds = 600;
-constexpr int kTries = 8;              // to put a piece behind what something else changes meanwhile
-constexpr double kWholeSeconds = 300;  // a log that goes up as a whole may lag so long behind
-constexpr double kLook = 0.5;          // seconds between two looks whether the run is over
+constexpr int kTries = 8;              // to append a piece to an object that another copier changes meanwhile
+constexpr double kWholeSeconds = 300;  // a log that is uploaded as a whole may lag this long
+constexpr double kLook = 0.5;          // seconds between two checks whether the run is over
 
 base::Result<std::string> read_piece(const std::string& path, std::uint64_t from) {
   std::ifstream file(path, std::ios::binary);
@@ -29,8 +29,8 @@ base::Result<std::string> read_piece(const std::string& path, std::uint64_t from
   return piece;
 }
 
-// The answer to a request whose objects are not those that were seen before: another copier was quicker, or
-// the request had been carried out, and its answer was lost, so that it was sent again.
+// Returns whether the request's objects are not the ones seen before: another copier was faster, or the
+// request was carried out but its answer lost, so that it was sent again.
 bool is_overtaken(Code code) { return code == Code::kFailedPrecondition || code == Code::kNotFound; }
 
 }  // namespace
@@ -51,7 +51,7 @@ base::Status LogBucket::copy(const std::string& file, bool all) {
   for (int failed = 0;;) {
     if (!object.is_known) {
       SLUICE_TRY(const bool has_grown, ask_for(name, object, path));
-      if (has_grown) failed = 0;  // another copier was quicker
+      if (has_grown) failed = 0;  // another copier was faster
     }
     if (object.size >= size) return {};
     base::Status sent;
@@ -65,13 +65,13 @@ base::Status LogBucket::copy(const std::string& file, bool all) {
       sent = replace(name, object, path, size);
     }
     if (sent) continue;
-    object.is_known = false;  // the bucket says what it has
+    object.is_known = false;  // ask the bucket again
     if (!is_overtaken(sent.error().code()) || ++failed == kTries) return sent;
   }
 }
 
-// The run's logs are only ever appended to, so what the bucket has is their beginning. The local size is
-// taken after the bucket's, which another copier may have made longer meanwhile.
+// The run's logs are only ever appended to, so the bucket has their beginning. The local size is taken after
+// the bucket's, which another copier may have increased meanwhile.
 base::Result<bool> LogBucket::ask_for(const cloud::ObjectName& name, Object& object,
                                       const std::string& path) {
   const auto facts = store_.stat(name);
@@ -96,7 +96,7 @@ base::Status LogBucket::append(const cloud::ObjectName& name, Object& object, co
     const auto composed = composing_->compose({{.name = name.object, .generation = object.generation},
                                                {.name = part.object, .generation = sent.generation}},
                                               name, options);
-    // Of this generation alone: the part may be another copier's by now.
+    // Removes only this generation: the part may be another copier's by now.
     if (const auto removed = composing_->remove(part, sent.generation);
         composed && !removed && !is_overtaken(removed.error().code()))
       return removed;
@@ -116,7 +116,7 @@ base::Status LogBucket::replace(const cloud::ObjectName& name, Object& object, c
   SLUICE_TRY(const auto upload, store_.start_upload(name, options));
   while (upload->size() < size) {
     SLUICE_TRY(std::string piece, read_piece(path, upload->size()));
-    if (piece.empty()) break;  // somebody has cut the log
+    if (piece.empty()) break;  // the log was truncated
     piece.resize(std::min<std::uint64_t>(piece.size(), size - upload->size()));
     SLUICE_OK(upload->write(piece));
   }
@@ -156,7 +156,7 @@ base::Status copy_logs(const std::string& url, const std::string& run, double se
   while (true) {
     const auto record = pod::load(run);
     const double now = base::monotonic_seconds();
-    // Seldom: who asks holds the run's lock for a moment, in which no client could take it.
+    // Checks seldom: the check holds the run's lock for a moment, during which no client could take it.
     if (now - asked > kUnattendedSeconds / 10) {
       asked = now;
       if (pod::is_attended(run)) attended = now;

@@ -68,7 +68,7 @@ Outcome<std::vector<std::vector<HostKey>>> published_keys(Cloud& cloud, const Me
   std::vector<Json> attributes;
   if (member.is_machine) {
     const auto items = cloud.compute().guest_attributes(member.zone, member.name, kHostKeys);
-    // It has written none yet.
+    // The machine has not published any yet.
     if (!items && items.error().kind != google::Kind::kNotFound)
       return tl::unexpected<google::Failure>(items.error());
     if (items) attributes = {{{"queryValue", {{"items", *items}}}}};

@@ -21,8 +21,8 @@ namespace sluice::provision {
 namespace {
 using google::Kind;
 
-constexpr double kHostKeySeconds = 60;  // for a new machine's agent to publish them
-constexpr double kNewKeySeconds = 90;   // for its agent to take a key over
+constexpr double kHostKeySeconds = 60;  // for a new machine's agent to publish its host keys
+constexpr double kNewKeySeconds = 90;   // for its agent to install a key
 constexpr int kConnectionsAtOnce = 32;  // each worker has an sshd of its own
 
 bool is_true(const google::Texts& metadata, const std::string& name) {
@@ -46,8 +46,8 @@ google::Done check_up(const Slice& slice) {
                             : base::str("`sluice tpu wait ", slice.name, "` waits for it"));
 }
 
-// Of the project; nothing where the caller may not read it or has no Compute Engine, as the node's own will
-// do.
+// Returns the project's metadata; nothing if the caller may not read them or has no Compute Engine, as the
+// node's own are enough.
 google::Texts project_metadata(Cloud& cloud) {
   google::Texts metadata;
   const auto project = cloud.compute().project_json();
@@ -58,7 +58,7 @@ google::Texts project_metadata(Cloud& cloud) {
 }
 
 google::Done refuse_os_login(const Slice& slice, const ReachOptions& options, const KeyPair& key) {
-  if (!options.user.empty()) return {};  // whoever names the account has seen to its keys
+  if (!options.user.empty()) return {};  // a user who names the account is responsible for its keys
   return google::failed(
       Kind::kForbidden, Code::kFailedPrecondition, slice.name,
       " demands OS Login (enable-oslogin=TRUE in its metadata or the project's): keys in metadata "
@@ -69,7 +69,7 @@ google::Done refuse_os_login(const Slice& slice, const ReachOptions& options, co
       "compute os-login describe-profile` says");
 }
 
-// Metadata with a key that are on their way to a member.
+// A member's metadata with a new key, while they are being written.
 struct KeyOnItsWay {
   Member member;
   google::Outcome<google::Operation> operation;
@@ -92,7 +92,7 @@ google::Done finish_key(Cloud& cloud, KeyOnItsWay begun, const std::string& user
       done = tl::unexpected<google::Failure>(begun.operation.error());
     }
     if (done || cloud.api->dry_run()) return done;
-    // The operation is not the last word: what is there is. Somebody else may have written it meanwhile.
+    // The operation does not decide, the metadata do. Somebody else may have written them meanwhile.
     GOOGLE_TRY(const Member now, look_again(cloud, begun.member));
     if (has_key(entry_of(now.metadata, "ssh-keys"), user, key.public_key)) return {};
     if (done.error().kind != Kind::kWrongState || tries == kTries) return done;
@@ -100,7 +100,7 @@ google::Done finish_key(Cloud& cloud, KeyOnItsWay begun, const std::string& user
   }
 }
 
-// Puts the key where every worker looks for it; whether it was not there yet.
+// Publishes the key where every worker looks for it; returns whether that was needed.
 google::Outcome<bool> publish_key(Cloud& cloud, const std::vector<Member>& members, const Slice& slice,
                                   const ReachOptions& options, const std::string& user, const KeyPair& key) {
   std::optional<google::Texts> project;  // read when a member needs it
@@ -125,7 +125,8 @@ google::Outcome<bool> publish_key(Cloud& cloud, const std::vector<Member>& membe
   return !begun.empty();
 }
 
-// The agents of the workers take a new key over within seconds. What else is wrong is said when it is used.
+// Waits until the workers' agents have installed a new key, which takes seconds. Other errors are reported
+// when the key is used.
 void wait_for_key(Cloud& cloud, const ReachedSlice& reached) {
   std::vector<int> all(reached.hosts.size());
   std::iota(all.begin(), all.end(), 0);

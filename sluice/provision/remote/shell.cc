@@ -17,7 +17,7 @@ struct Conversation {
   double begun;
 };
 
-constexpr size_t kMaxAnswer = 16 << 20;  // bytes; no script of ours says so much
+constexpr size_t kMaxAnswer = 16 << 20;  // bytes; no script of ours writes that much
 
 void read_lines(pod::Upload& upload, Answer& answer) {
   while (const auto line = upload.take_line())

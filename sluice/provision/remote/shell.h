@@ -1,4 +1,4 @@
-// Short scripts on several workers at once, with what they answer.
+// Runs short scripts on several workers at once and returns their output.
 #pragma once
 
 #include <atomic>
@@ -12,13 +12,13 @@ namespace sluice::provision {
 struct Answer {
   int status = 0;
   std::string output;
-  std::string messages;  // standard error; where ssh failed, why and what to do
+  std::string messages;  // standard error; if ssh failed, why and what to do
   bool unreachable = false;
 };
 
-// Runs `script` by sh on the host of each of the job's workers that is the first of its host, at most
-// job.ssh.parallel connections at once; [index of the worker in job.workers], others stay empty. What takes
-// longer than `deadline` seconds is ended there with status 124.
+// Runs `script` with sh once on each host of the job, for the first worker of the host, over at most
+// job.ssh.parallel connections at once. The result is indexed as job.workers; other workers' answers are
+// empty. A script that takes longer than `deadline` seconds is ended there with status 124.
 std::vector<Answer> run_scripts(const pod::Job& job, const std::string& script, double deadline);
 
 }  // namespace sluice::provision

@@ -15,7 +15,7 @@ bool is_one_of(std::string_view state, std::initializer_list<std::string_view> s
   return false;
 }
 
-// A spot machine that was taken back is shown in any of these states, for a while or for ever.
+// A preempted spot machine is shown in any of these states, for a while or for ever.
 SliceView::Kind kind_of_node(const SliceStates& states) {
   if (states.node == "READY") {
     if (states.health == "UNHEALTHY_MAINTENANCE") return SliceView::kDown;
@@ -27,7 +27,7 @@ SliceView::Kind kind_of_node(const SliceStates& states) {
   if (is_one_of(states.node, {"RESTARTING", "REIMAGING", "REPAIRING", "UNKNOWN", "STATE_UNSPECIFIED"}))
     return SliceView::kUnsteady;
   return SliceView::kDown;  // PREEMPTED, TERMINATED, STOPPED, STOPPING, DELETING, HIDDEN, HIDING, and new
-                            // ones
+                            // states
 }
 
 SliceView::Kind kind_of_queue(std::string_view queued) {

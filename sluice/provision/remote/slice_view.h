@@ -1,4 +1,4 @@
-// What a slice's state means for a run on it.
+// The meaning of a slice's state for a run on it.
 #pragma once
 
 #include <string>
@@ -8,23 +8,23 @@ namespace sluice::provision {
 struct SliceView {
   enum Kind {
     kUp,        // usable
-    kComing,    // on its way to be, without anybody's help
-    kUnsteady,  // perhaps: it counts as down when it stays so
-    kDown,      // there, and never usable again, with its name and quota still taken
-    kGone,      // nothing of that name
+    kComing,    // becomes usable without help
+    kUnsteady,  // may recover; counts as down if it stays so
+    kDown,      // exists but is never usable again; still holds its name and quota
+    kGone,      // nothing has that name
   } kind = kGone;
-  std::string state;   // as the service names it: "PREEMPTED", "SUSPENDED (queued resource)"
-  std::string notice;  // of an end that is near: maintenance; empty: none
+  std::string state;   // in the service's words: "PREEMPTED", "SUSPENDED (queued resource)"
+  std::string notice;  // of maintenance that ends the slice soon; empty: none
 };
 
-// As the services write them; empty: there is no such node, no such queue's entry.
+// The states as the services write them; empty: there is no such node or queue entry.
 struct SliceStates {
   std::string node, health, queued;
-  double maintenance = 0;         // seconds since 1970 at which it may begin; 0: none
-  bool maintenance_waits = true;  // until somebody has begun it (canReschedule)
+  double maintenance = 0;         // seconds since 1970 when it may begin; 0: none
+  bool maintenance_waits = true;  // it begins only when somebody starts it (canReschedule)
 };
 
-// `now` in seconds since 1970; maintenance is near `notice_seconds` before its window.
+// `now`: seconds since 1970. Maintenance is near `notice_seconds` before its window.
 SliceView view_slice(const SliceStates& states, double now, double notice_seconds);
 
 }  // namespace sluice::provision

@@ -1,5 +1,5 @@
-// How ssh reaches the workers of a slice, as a configuration file for ssh -F and scp -F. Runs name the file,
-// so that another terminal can attach to them.
+// A configuration file for ssh -F and scp -F with which they reach the workers of a slice. Runs name the
+// file, so that another terminal can attach to them.
 #pragma once
 
 #include <string>
@@ -8,20 +8,20 @@
 namespace sluice::provision {
 
 struct WorkerAddress {
-  std::string connect;  // what ssh connects to: the external address, else the internal one
-  std::string alias;    // under which its host keys are kept (host_keys.h)
+  std::string connect;  // the address for ssh: the external one, else the internal one
+  std::string alias;    // the name of its host keys (host_keys.h)
 };
 
 struct SshSettings {
-  std::string slice;                   // its name
-  std::vector<WorkerAddress> workers;  // in their order, of all nodes; at least one
+  std::string slice;                   // the slice's name
+  std::vector<WorkerAddress> workers;  // of all nodes, in order; at least one
   std::string user, key, known_hosts;  // paths are absolute
 };
 
-// The name by which ssh knows a worker in that file: "v4-w-0".
+// Returns the name of a worker in that file: "v4-w-0".
 std::string host_name(const std::string& slice, int worker);
 
-// Our settings come first and win; the user's own file follows (jump hosts, proxies), and the system's.
+// Our settings come first and win; the user's own file follows (jump hosts, proxies), then the system's.
 std::string ssh_config(const SshSettings& settings);
 
 }  // namespace sluice::provision

@@ -15,7 +15,7 @@ bool is_checkpoint(const std::string& name) {
   return name.find("checkpoint") != std::string::npos || name.find("ckpt") != std::string::npos;
 }
 
-// Generations are times: a longer number, or a later one of the same length.
+// Generations are times: a longer number is later, or a larger one of the same length.
 bool is_earlier(const cloud::ObjectFacts& a, const cloud::ObjectFacts& b) {
   return a.generation.size() != b.generation.size() ? a.generation.size() < b.generation.size()
                                                     : a.generation < b.generation;

@@ -1,4 +1,4 @@
-// Which workers of a slice a command is for.
+// Selects the workers of a slice that a command runs on.
 #pragma once
 
 #include <string>
@@ -9,8 +9,9 @@
 
 namespace sluice::provision {
 
-// "all", "0" or "0,2-5": the numbers in ascending order, each once. `count` is how many workers the slice
-// has. kInvalidArgument for a text that is none of these, and for a worker that the slice does not have.
+// Reads "all", "0" or "0,2-5": returns the numbers in ascending order, each once. `count`: the number of
+// workers of the slice. kInvalidArgument for a text of another form, and for a worker that the slice does not
+// have.
 base::Result<std::vector<int>> parse_workers(std::string_view text, int count);
 
 }  // namespace sluice::provision
