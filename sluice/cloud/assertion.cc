@@ -10,7 +10,7 @@
 namespace sluice::cloud {
 namespace {
 
-constexpr int kLifetime = 3600;  // the longest that is allowed
+constexpr int kLifetime = 3600;  // the longest lifetime that is allowed, in seconds
 
 std::string base64url(std::string_view bytes) {
   std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');

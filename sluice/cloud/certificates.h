@@ -1,5 +1,5 @@
-// Whom TLS trusts. A libcurl that was packed with the program has the place of another distribution compiled
-// in, so the file of certificate authorities is looked for when it is needed.
+// The certificate authorities that TLS trusts. A libcurl that was packaged with the program has another
+// distribution's path compiled in, so the file is searched for when it is needed.
 #pragma once
 
 #include <optional>
@@ -8,14 +8,14 @@
 
 namespace sluice::cloud {
 
-// The value of SSL_CERT_FILE or CURL_CA_BUNDLE (whether or not the file is there), else the first of the
-// files where Debian and Ubuntu, Fedora, openSUSE and Alpine keep them. Nothing where there is none: libcurl
+// Returns the value of SSL_CERT_FILE or CURL_CA_BUNDLE (even if that file does not exist), else the first
+// existing file of Debian and Ubuntu, Fedora, openSUSE and Alpine. Nothing if there is no such file: libcurl
 // then tries its own.
 std::optional<std::string> certificate_file();
-// The same, with the places that are looked through.
+// Searches these places instead of the distributions' files.
 std::optional<std::string> certificate_file(const std::vector<std::string>& places);
 
-// What to do about a certificate that was not accepted; begins with "; ".
+// Returns what to do about a certificate that was not accepted; begins with "; ".
 std::string certificate_advice();
 
 }  // namespace sluice::cloud

@@ -12,7 +12,7 @@ namespace {
 
 using Tables = std::array<std::array<std::uint64_t, 256>, 8>;
 
-// Eight bytes a step ("slicing by 8"); of a reflected polynomial of at most 64 bits.
+// Computes the tables for eight bytes a step ("slicing by 8"), for a reflected polynomial of at most 64 bits.
 constexpr Tables tables_of(std::uint64_t polynomial) {
   Tables tables{};
   for (std::uint64_t byte = 0; byte < 256; ++byte) {

@@ -1,4 +1,4 @@
-// Checksums of whole objects, as stores say them beside CRC-32C.
+// Checksums of whole objects that stores report besides CRC-32C.
 #pragma once
 
 #include <cstddef>
@@ -17,14 +17,14 @@ struct Checksum {
   std::string value;  // in lower-case hexadecimal
 };
 
-// Adds up a content from front to back. MD5 takes 0.6 GB/s of one core, the others more. Threads: one at a
-// time.
+// Computes the checksum of a content from front to back. MD5 processes 0.6 GB/s on one core, the others more.
+// Threads: one at a time.
 class Digest {
  public:
   explicit Digest(ChecksumKind kind);
   ~Digest();
   void add(const void* bytes, std::size_t size);
-  // Of all that was added; nothing can be added afterwards.
+  // Returns the checksum of all bytes added; nothing can be added afterwards.
   std::string value();
 
  private:
@@ -33,9 +33,9 @@ class Digest {
 };
 
 std::string hexadecimal(const unsigned char* bytes, std::size_t size);
-// What base64 stands for; nothing when it is none.
+// Decodes base64; nothing if the text is not valid.
 std::optional<std::string> bytes_of_base64(const std::string& text);
-// Hexadecimal of what base64 stands for; "" when it is none.
+// Converts base64 to hexadecimal; "" if the text is not valid.
 std::string hexadecimal_of_base64(const std::string& text);
 std::string base64(const unsigned char* bytes, std::size_t size);
 

@@ -17,13 +17,13 @@
 namespace sluice::cloud {
 namespace {
 
-constexpr double kFreshSeconds = 225;  // as Google's own clients; the metadata server renews at about 240
+constexpr double kFreshSeconds = 225;  // as in Google's own clients; the metadata server renews at about 240
 constexpr double kRenewAgain = 10;     // seconds
 constexpr char kTokenUri[] = "https://oauth2.googleapis.com/token";
 
 constexpr char kLogin[] = "gcloud auth application-default login";
 
-// The address that tokens come from, if it may see the secrets that are sent there.
+// Returns the address that tokens come from, or an error if it may not get the secrets that are sent there.
 base::Result<std::string> token_uri(const std::string& path, const nlohmann::json& json,
                                     const CredentialFacts& facts) {
   const std::string given = text_field(json, "token_uri");
@@ -59,7 +59,7 @@ base::Result<std::shared_ptr<Credentials>> of_service_account(std::shared_ptr<Ht
   const CredentialFacts facts = facts_of_file(json);
   SLUICE_TRY(const std::string uri, token_uri(path, json, facts));
   const std::string who = "the service account " + email + " (" + path + ")";
-  // A key that cannot sign is found now, not at the first request.
+  // A key that cannot sign is reported now, not at the first request.
   if (auto probe = signed_assertion(email, id, key, uri, base::wall_seconds()); !probe)
     return base::fail_at(probe, "the credentials ", path);
   const auto fetch = [=]() -> base::Result<Token> {
@@ -97,7 +97,7 @@ base::Result<std::shared_ptr<Credentials>> of_file(std::shared_ptr<Http> http, c
   return credentials_of_json(std::move(http), path, text);
 }
 
-// Where credentials were looked for in vain.
+// Returns the places where no credentials were found.
 std::string searched() {
   return base::str("GOOGLE_APPLICATION_CREDENTIALS is not set, ", gcloud_file(), " is not there, ",
                    base::environment_flag("NO_GCE_CHECK", false)

@@ -1,4 +1,5 @@
-// Workload and workforce identity: a token of another identity provider for one of Google's (RFC 8693).
+// Workload and workforce identity: exchanges another identity provider's token for one of Google's (RFC
+// 8693).
 #include <openssl/evp.h>
 
 #include <nlohmann/json.hpp>
@@ -10,9 +11,9 @@
 namespace sluice::cloud {
 namespace {
 
-constexpr char kMetadataHost[] = "169.254.169.254";  // of clouds: only their machines reach it
+constexpr char kMetadataHost[] = "169.254.169.254";  // in clouds; only their own machines reach it
 
-// Where the other provider's token is, and how it is written there.
+// Where the other provider's token is, and in which form.
 struct SubjectSource {
   std::string file, url;
   std::vector<std::string> headers = {};
@@ -56,7 +57,7 @@ base::Status read_headers(const std::string& path, const nlohmann::json& json, S
   return {};
 }
 
-// The other provider's token comes back from there: in the clear only from this machine or its cloud.
+// The response from there is the other provider's token: http is allowed only from this machine or its cloud.
 base::Status check_source_url(const std::string& path, const std::string& url) {
   SLUICE_TRY(const std::string host, host_of_url(url));
   if (base::starts_with(url, "https://") || is_loopback(host) || host == kMetadataHost) return {};
@@ -82,7 +83,7 @@ base::Result<SubjectSource> source_of(const std::string& path, const nlohmann::j
 
 base::Result<std::string> text_at(Http& http, const SubjectSource& source, const std::string& who) {
   if (!source.file.empty()) {
-    auto text = base::read_file(source.file);  // each time: it is replaced before it expires
+    auto text = base::read_file(source.file);  // read each time: it is replaced before it expires
     if (!text) return base::fail_at(text, who, ", whose token is in a file");
     return text;
   }
@@ -115,7 +116,7 @@ base::Result<std::string> subject_token(Http& http, const SubjectSource& source,
   return token;
 }
 
-// The part of the exchange's form that does not change.
+// Returns the part of the exchange's form that does not change.
 std::string form_of(const nlohmann::json& json) {
   const std::string project = text_field(json, "workforce_pool_user_project");
   std::string form =

@@ -1,10 +1,11 @@
-// Patterns over objects' names.
+// Patterns for objects' names.
 #include "sluice/cloud/storage.h"
 
 namespace sluice::cloud {
 namespace {
 
-// The length of a [set] at the pattern's start, 0 when it is none; whether it holds `c`.
+// Returns the length of a [set] at the pattern's start, 0 if there is no set; `holds`: whether it contains
+// `c`.
 std::size_t match_set(std::string_view pattern, char c, bool& holds) {
   std::size_t i = 1;
   const bool negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');
@@ -26,8 +27,8 @@ std::size_t match_set(std::string_view pattern, char c, bool& holds) {
 }  // namespace
 
 bool matches(std::string_view pattern, std::string_view name) {
-  // The last star, and where its match began: on a mismatch it takes one character more. A ** is kept apart,
-  // because it may take a slash where a later * may not.
+  // The last star and where its match began: after a mismatch it takes one more character. A ** is stored
+  // separately, because it may take a slash where a later * may not.
   struct Star {
     std::size_t pattern = std::string_view::npos, name = 0;
   } one, two;

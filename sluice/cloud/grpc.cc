@@ -45,7 +45,7 @@ base::Result<std::string> call_grpc(Http& http, const GrpcRequest& call) {
   };
   request.http2 = request.direct = true;
   request.total_timeout = std::max(call.timeout, 0.01);
-  request.stall_timeout = request.total_timeout + 1;  // the service may take its time
+  request.stall_timeout = request.total_timeout + 1;  // the service may be slow within the total time
   request.cancelled = call.cancelled;
   const base::Stopwatch watch;
   auto sent = http.once(request);

@@ -1,4 +1,4 @@
-// gRPC's unary calls without TLS: one message there, one back, over HTTP/2.
+// Unary calls of gRPC without TLS: one message in each direction, over HTTP/2.
 #pragma once
 
 #include <atomic>
@@ -9,22 +9,24 @@
 
 namespace sluice::cloud {
 
-// A message as it travels: a byte that says "not compressed", its length in four bytes, and the message.
+// Returns a message in its wire form: a byte that says "not compressed", its length in four bytes, the
+// message.
 std::string grpc_frame(std::string_view message);
-// The message in exactly one frame. kDataLoss for what is none, kUnimplemented for a compressed one.
+// Returns the message in exactly one frame. kDataLoss for any other text, kUnimplemented for a compressed
+// message.
 base::Result<std::string_view> grpc_message(std::string_view frame);
 
 struct GrpcRequest {
   std::string address;            // host:port
   std::string method;             // "/package.Service/Method"
-  std::string_view message = {};  // must stay until the answer is there
-  double timeout = 10;            // seconds, for all of it
+  std::string_view message = {};  // must stay valid until the answer arrives
+  double timeout = 10;            // seconds, for the whole call
   size_t max_answer = 1 << 20;    // bytes
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// The answer's message. Errors: the service's own status as our code, with its message; kUnavailable where
-// nobody listens or what listens does not speak gRPC, kDeadlineExceeded, kCancelled, kDataLoss.
+// Returns the answer's message. Errors: the service's own status as our code, with its message; kUnavailable
+// if nobody listens or the listener does not speak gRPC, kDeadlineExceeded, kCancelled, kDataLoss.
 base::Result<std::string> call_grpc(Http& http, const GrpcRequest& request);
 
 }  // namespace sluice::cloud

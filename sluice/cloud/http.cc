@@ -19,15 +19,15 @@ namespace sluice::cloud {
 namespace {
 
 constexpr std::size_t kMaxOfAnError = 64 << 10;
-constexpr std::size_t kMaxOfHeaders = 256 << 10;  // of all of an answer, those of redirects among them
-constexpr long kReceiveBytes = 256 << 10;         // stays in a core's L2 cache
+constexpr std::size_t kMaxOfHeaders = 256 << 10;  // of one answer, including its redirects
+constexpr long kReceiveBytes = 256 << 10;         // fits in a core's L2 cache
 
 struct Exchange {
   const HttpRequest* request;
   double stall_timeout;
   HttpResponse response = {};
   std::size_t sent = 0;
-  // libcurl's own measure of stalls would count the time that on_body takes.
+  // Stalls are measured here: libcurl's own measure would count the time that on_body takes.
   double window_start = base::monotonic_seconds();
   double window_bytes = 0;
   bool stalled = false, too_large = false;
@@ -43,7 +43,7 @@ std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* co
   const std::string_view line = base::trim(std::string_view(bytes, size * count));
   const std::size_t colon = line.find(':');
   if (base::starts_with(line, "HTTP/")) {
-    response.headers.clear();  // of "100 Continue" or of a redirect
+    response.headers.clear();  // headers of "100 Continue" or of a redirect
     const std::size_t space = line.find(' ');
     response.status = 0;
     if (space != std::string_view::npos)
@@ -88,7 +88,7 @@ std::size_t on_send(char* bytes, std::size_t size, std::size_t count, void* cont
   return step;
 }
 
-// Only where libcurl has to send a body again (a connection that the server had closed, a redirect).
+// Called only if libcurl has to send a body again (the server had closed the connection, or a redirect).
 int on_seek(void* context, curl_off_t offset, int origin) {
   auto& exchange = *static_cast<Exchange*>(context);
   if (origin != SEEK_SET || offset < 0 || static_cast<std::size_t>(offset) > exchange.request->body.size())
@@ -97,7 +97,7 @@ int on_seek(void* context, curl_off_t offset, int origin) {
   return CURL_SEEKFUNC_OK;
 }
 
-// Called as bytes come, and once a second when none do; anything but 0 ends the transfer.
+// Called when bytes arrive, else once a second; a result other than 0 ends the transfer.
 int on_progress(void* context, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   auto& exchange = *static_cast<Exchange*>(context);
   if (exchange.request->cancelled != nullptr && *exchange.request->cancelled) return 1;
@@ -128,7 +128,7 @@ void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange, boo
   curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, https ? "https" : "http,https");
   const auto version = request.http2 ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_1_1;
   curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(version));
-  // libcurl 7.88 cannot use such a connection again: "Error in the HTTP2 framing layer".
+  // libcurl 7.88 cannot reuse such a connection: "Error in the HTTP2 framing layer".
   curl_easy_setopt(curl, CURLOPT_FORBID_REUSE, request.http2 ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, request.follow_redirects && !secret ? 1L : 0L);
   curl_easy_setopt(curl, CURLOPT_MAXREDIRS, 10L);
@@ -138,7 +138,7 @@ void set_options(CURL* curl, const HttpOptions& options, Exchange& exchange, boo
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options.connect_timeout * 1e3));
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(request.total_timeout * 1e3));
   curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, request.exact_path ? 1L : 0L);
-  // A proxy is not this machine: what goes unencrypted with a secret goes straight there.
+  // A proxy is not this machine: an unencrypted request with a secret goes directly.
   if (request.direct || (secret && !https)) curl_easy_setopt(curl, CURLOPT_NOPROXY, "*");
   if (const auto file = certificate_file()) curl_easy_setopt(curl, CURLOPT_CAINFO, file->c_str());
   curl_easy_setopt(curl, CURLOPT_USERAGENT, "sluice");
@@ -191,7 +191,7 @@ Error transfer_error(CURLcode status, const char* reason, const Exchange& exchan
                                certificate ? certificate_advice() : ""));
 }
 
-// What a body says about an error: Google's services answer in JSON, others with a line or a page.
+// Returns the error text in a body: Google's services answer in JSON, others with a line or a page.
 std::string said_in(const std::string& body) {
   const auto json = base::parse_json(body);
   std::string said;
@@ -210,7 +210,7 @@ std::string said_in(const std::string& body) {
 
 }  // namespace
 
-// Idle handles, each with the connections it has open; the one that was used last is used next.
+// Idle handles, each with its open connections; the last one used is used next.
 struct Http::Handles {
   std::mutex mutex;
   std::vector<CURL*> idle;
@@ -246,7 +246,7 @@ Http::~Http() = default;
 base::Result<HttpResponse> Http::once(const HttpRequest& request) {
   if (request.cancelled != nullptr && *request.cancelled)
     return cancelled_error(base::str(request.method, " ", base::shown_urls(request.url)));
-  // The one place where a secret leaves, whichever store or service sends it.
+  // Secrets leave only from here, for every store and service.
   Secret secret = request.secret;
   if (secret.what.empty()) secret = secret_in_headers(request.headers);
   if (!secret.what.empty()) SLUICE_OK(may_send_secret(request.url, secret));
@@ -294,7 +294,8 @@ std::optional<std::string> HttpResponse::header(std::string_view name) const {
 }
 
 bool is_transient(int status) {
-  // What a server cannot do (501, 505) or has no room for (507) it cannot a second later either.
+  // A server that does not support a request (501, 505) or has no room for it (507) won't a second later
+  // either.
   if (status == 501 || status == 505 || status == 507) return false;
   return status == 408 || status == 429 || (status >= 500 && status < 600);
 }
@@ -325,7 +326,7 @@ Error status_error(const HttpResponse& response, const std::string& what) {
   if (status == 412) code = Code::kFailedPrecondition;
   if (status == 416) code = Code::kOutOfRange;
   if (is_transient(status)) code = Code::kUnavailable;
-  // Google's services say in JSON what is wrong.
+  // Google's services describe the error in JSON.
   const std::string said = said_in(response.body);
   return Error(code,
                base::str(what, ": the server answered with status ", status, said.empty() ? "" : ": ", said));

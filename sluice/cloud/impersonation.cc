@@ -1,4 +1,4 @@
-// A service account's tokens for somebody who may ask for them (iamcredentials generateAccessToken).
+// Gets a service account's tokens for an identity that may request them (iamcredentials generateAccessToken).
 #include <algorithm>
 #include <cstdio>
 #include <ctime>
@@ -11,9 +11,10 @@
 namespace sluice::cloud {
 namespace {
 
-constexpr double kLongest = 3600;  // seconds; more needs a policy of the organisation
+constexpr double kLongest = 3600;  // seconds; more requires a policy of the organisation
 
-// "trainer@p.iam.gserviceaccount.com" of "…/serviceAccounts/trainer@…:generateAccessToken"; "" for others.
+// Returns "trainer@p.iam.gserviceaccount.com" of "…/serviceAccounts/trainer@…:generateAccessToken"; "" for
+// others.
 std::string account_of(const std::string& url) {
   constexpr std::string_view kBefore = "/serviceAccounts/", kAfter = ":generateAccessToken";
   const std::size_t at = url.find(kBefore);
@@ -22,7 +23,7 @@ std::string account_of(const std::string& url) {
   return url.substr(begin, url.size() - kAfter.size() - begin);
 }
 
-// Seconds from now to "2026-11-25T03:00:00Z"; `otherwise` for what is no such time.
+// Returns the seconds from now to "2026-11-25T03:00:00Z"; `otherwise` if the text has another form.
 double seconds_until(const std::string& time, double otherwise) {
   std::tm parts = {};
   if (std::sscanf(time.c_str(), "%d-%d-%dT%d:%d:%d", &parts.tm_year, &parts.tm_mon, &parts.tm_mday,
@@ -55,7 +56,7 @@ struct Impersonation {
     auto authorization = source->header();
     if (!authorization) return base::fail_at(authorization, who);
     SLUICE_TRY(HttpResponse response, ask(*authorization));
-    if (response.status == 401) {  // the source's token may have ended early: once with a new one
+    if (response.status == 401) {  // the source's token may have expired early: try once with a new one
       source->reject(*authorization);
       SLUICE_TRY(const std::string again, source->header());
       SLUICE_TRY(response, ask(again));

@@ -1,4 +1,4 @@
-// Where a service of this program listens.
+// The address that a service of this program listens on.
 #pragma once
 
 #include <string>
@@ -8,18 +8,18 @@
 
 namespace sluice::cloud {
 
-// "9100" is that port of the loopback interface; "0.0.0.0:9100" and "[::]:9100" say another one.
+// "9100" is that port of the loopback interface; "0.0.0.0:9100" and "[::]:9100" name another one.
 struct ListenAddress {
   std::string host = "127.0.0.1";
-  int port = 0;  // 0: one that is free
+  int port = 0;  // 0: a free port
 };
-// `what` ("the status port") begins the message.
+// Reads an address. `what` ("the status port") begins the message.
 base::Result<ListenAddress> parse_listen_address(const std::string& text, const std::string& what);
-// "127.0.0.1:9100", "[::]:9100"
+// Returns "127.0.0.1:9100" or "[::]:9100".
 std::string text_of(const ListenAddress& address);
 
-// A socket that listens, closed at its end. Threads: one at a time, but for what the system allows with the
-// descriptor.
+// A listening socket, closed by the destructor. Threads: one at a time, except for what the system allows
+// with the descriptor.
 class Listener {
  public:
   // kAlreadyExists: the port is in use. `what` begins the messages.
@@ -30,7 +30,7 @@ class Listener {
   ~Listener();
 
   int descriptor() const { return descriptor_; }
-  // With the port that was found, where any was asked for.
+  // Returns the address; its port is the real one if 0 was requested.
   const ListenAddress& address() const { return address_; }
 
  private:

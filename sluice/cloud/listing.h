@@ -1,4 +1,4 @@
-// A listing that comes in pages, within limits: a server may be anybody.
+// A listing in pages, with limits: the server may be anybody's.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@ struct ListingLimits {
   std::size_t pages = 100'000;
 };
 
-// The tokens of a listing's pages: none comes twice, and not for ever. Threads: one at a time.
+// The tokens of a listing's pages: rejects a repeated token and too many pages. Threads: one at a time.
 class Pages {
  public:
   // `what` begins the errors.
   explicit Pages(std::string what, ListingLimits limits = {}) : what_(std::move(what)), limits_(limits) {}
 
-  // Whether there is another page: false for the token "".
+  // Returns whether there is another page: false for the token "".
   base::Result<bool> next(const std::string& token);
 
  private:
@@ -34,7 +34,7 @@ class Pages {
 // Objects below a prefix. Threads: one at a time.
 class Listing {
  public:
-  // `flat`: names with a further slash are left out.
+  // `flat`: omits names with a further slash.
   Listing(std::string what, std::string prefix, bool flat, ListingLimits limits = {})
       : what_(what),
         prefix_(std::move(prefix)),
@@ -42,10 +42,10 @@ class Listing {
         limits_(limits),
         pages_(std::move(what), limits) {}
 
-  // kDataLoss for a name that was not asked for, kResourceExhausted for too many.
+  // kDataLoss for a name that was not asked for, kResourceExhausted for too many names.
   base::Status add(ObjectFacts object);
   base::Result<bool> next(const std::string& token) { return pages_.next(token); }
-  // Of all pages, in the order of their names' bytes.
+  // Returns the objects of all pages, in the order of their names' bytes.
   std::vector<ObjectFacts> sorted() &&;
 
   const std::string& what() const { return what_; }
@@ -59,11 +59,11 @@ class Listing {
   std::vector<ObjectFacts> objects_;
 };
 
-// What pages of the services' listings say. The token of the next page; "" at the end.
+// Read a page of a service's listing. Return the token of the next page; "" at the end.
 base::Result<std::string> read_google_page(const std::string& body, Listing& listing);
 base::Result<std::string> read_s3_page(const std::string& body, Listing& listing);
 base::Result<std::string> read_azure_page(const std::string& body, Listing& listing);
-// The hub lists folders; which of a folder's files begin with the prefix is seen here.
+// The hub lists folders; this function selects the files of a folder whose names begin with the prefix.
 base::Status read_hub_page(const std::string& body, Listing& listing);
 
 }  // namespace sluice::cloud

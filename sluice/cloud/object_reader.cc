@@ -21,29 +21,29 @@ constexpr std::uint64_t kReadAhead = 512 * kMiB;  // of all readers together
 constexpr std::uint64_t kLargestRange = 16 * kMiB;
 constexpr std::uint64_t kMaxRanges = 8, kMaxThreads = 32;
 constexpr double kSlow = 4;               // times the median of the others
-constexpr double kLongestTransfer = 300;  // seconds in which a range must come: slower ones have stalled
+constexpr double kLongestTransfer = 300;  // seconds in which a range must arrive: slower ones have stalled
 constexpr double kSlowest = 1000;         // bytes a second, for small ranges
 std::atomic<std::uint64_t> open_readers{0};
 
-// A part of the object, filled by a thread of the pool.
+// A part of the object that a thread of the pool reads.
 struct Slot {
   std::uint64_t begin = 0;
   std::size_t size = 0;
   base::Block buffer;
-  std::size_t room = 0;                // of the buffer
-  std::atomic<std::size_t> filled{0};  // bytes that are there; written by the thread
-  std::atomic<bool> stop{false};       // nobody waits for it any longer
+  std::size_t room = 0;                // size of the buffer
+  std::atomic<std::size_t> filled{0};  // bytes that have arrived; written by the thread
+  std::atomic<bool> stop{false};       // nobody waits for it
   double began = 0;                    // on the reader's clock
   double took = 0;                     // seconds, when done; under the mutex
-  std::size_t wanted = 0;        // bytes that the reader takes of it: fewer than `size` when another goes on
-  std::shared_ptr<Slot> second;  // the same bytes from this one's end on, asked for again; the reader's
-  bool hedged = false;           // it was asked for again once
-  std::uint32_t crc = 0;         // of them; read when done
-  bool done = false;             // under the mutex, as error
+  std::size_t wanted = 0;  // bytes that the reader takes from it: fewer than `size` if `second` continues
+  std::shared_ptr<Slot> second;  // a second request for its missing bytes; for the reader only
+  bool hedged = false;           // it was requested a second time
+  std::uint32_t crc = 0;         // of the bytes; read when done
+  bool done = false;             // under the mutex, like error
   std::optional<Error> error;
 };
 
-// What the reader and the threads share.
+// The state that the reader and the threads share.
 struct Transfers {
   Remote remote;
   std::mutex mutex;
@@ -57,7 +57,7 @@ struct Transfers {
   }
 };
 
-// The threads of all readers; never ended, because a reader's destructor waits for its own transfers.
+// The threads of all readers; they never end, because a reader's destructor waits for its own transfers.
 base::ThreadPool& pool() {
   static auto& threads = *new base::ThreadPool("sluice-get", kMaxThreads);
   return threads;
@@ -69,12 +69,12 @@ Error replaced(const Remote& remote) {
                          remote.version, " is gone): read it again from the start"));
 }
 
-// `rclone serve s3` answers with status 200 to a request for a range, sends the range alone, and says which.
+// `rclone serve s3` answers a range request with status 200, but sends only the range and a Content-Range.
 bool has_range(const HttpResponse& head) {
   return head.status == 206 || (head.status == 200 && head.header("content-range").has_value());
 }
 
-// What is wrong with the head of an answer to a request for bytes from `from` to `last`; "" when nothing.
+// Checks the head of an answer to a request for bytes from `from` to `last`; returns the fault, or "".
 std::string wrong_head(const HttpResponse& head, const Remote& remote, std::uint64_t from,
                        std::uint64_t last) {
   if (!has_range(head))
@@ -91,7 +91,7 @@ std::string wrong_head(const HttpResponse& head, const Remote& remote, std::uint
   return "";
 }
 
-// One slot's transfer: as many requests as it takes.
+// The transfer of one slot, which may take several requests.
 class RangeTransfer {
  public:
   RangeTransfer(Transfers& all, Slot& slot)
@@ -104,7 +104,7 @@ class RangeTransfer {
       if (wrong_) return base::fail(Code::kDataLoss, all_.remote.name, ": ", *wrong_);
       if (slot_.filled > before) again_.progress();
       if (slot_.filled == slot_.size) break;
-      if (response && has_range(*response) && slot_.filled > before) continue;  // shorter than asked for
+      if (response && has_range(*response) && slot_.filled > before) continue;  // shorter than requested
       SLUICE_OK(after_failure(response));
     }
     return {};
@@ -115,9 +115,10 @@ class RangeTransfer {
     const std::uint64_t from = slot_.begin + slot_.filled, last = slot_.begin + slot_.size - 1;
     HttpRequest request;
     request.url = all_.remote.address;
-    request.headers = {base::str("Range: bytes=", from, "-", last),
-                       // gzip: what is stored packed must come packed, or the server ignores the range.
-                       "Accept-Encoding: gzip"};
+    request.headers = {
+        base::str("Range: bytes=", from, "-", last),
+        // An object stored with gzip must be sent as it is stored, or the server ignores the range.
+        "Accept-Encoding: gzip"};
     if (!all_.remote.condition.empty()) request.headers.push_back(all_.remote.condition);
     request.direct = all_.remote.access.direct;
     const Access& access = all_.remote.access;
@@ -127,8 +128,8 @@ class RangeTransfer {
     bool checked = false;
     request.on_body = [&](const HttpResponse& head, const char* bytes, std::size_t size) {
       if (!checked) {
-        // The whole instead of a range: for If-Range, that it is another content; else that the server has no
-        // ranges.
+        // The server sent the whole object. With If-Range this means that the content changed, else that the
+        // server has no ranges.
         changed_ =
             head.status == 200 && !has_range(head) && base::starts_with(all_.remote.condition, "If-Range");
         const std::string what = wrong_head(head, all_.remote, from, last);
@@ -217,7 +218,7 @@ class RangeReader : public ObjectReader {
         failed_ = have.error();
         return tl::unexpected<Error>(*failed_);
       }
-      if (used_ >= slot.wanted) continue;  // another one goes on from here
+      if (used_ >= slot.wanted) continue;  // the second request continues from here
       const std::size_t step = std::min(most, std::min(*have, slot.wanted) - used_);
       const std::string_view bytes(slot.buffer.get() + used_, step);
       used_ += step;
@@ -227,7 +228,7 @@ class RangeReader : public ObjectReader {
   }
 
  private:
-  // The range's size and how many are in flight: this reader's share of the memory.
+  // Chooses the size of ranges and the number in flight: this reader's share of the memory.
   void choose(std::uint64_t& bytes, std::uint64_t& count) const {
     const std::uint64_t share = kReadAhead / std::max<std::uint64_t>(open_readers, 1);
     bytes = options_.range_bytes > 0 ? options_.range_bytes : std::clamp(share / 4, kMiB, kLargestRange);
@@ -279,11 +280,12 @@ class RangeReader : public ObjectReader {
     return slot;
   }
 
-  // The first slot keeps the reader waiting. Under the mutex: whether it takes much longer than others did.
+  // The reader waits for the first slot. Under the mutex: returns whether it takes much longer than others
+  // did.
   bool is_slow(const Slot& slot) const {
     if (slot.done || slot.hedged) return false;
     std::vector<double> paces(paces_);
-    for (const auto& other : slots_)  // those behind it that are there already
+    for (const auto& other : slots_)  // slots after it that are already complete
       if (other->done && !other->error) paces.push_back(other->took / static_cast<double>(other->size));
     if (paces.empty()) return false;
     const auto middle = paces.begin() + static_cast<std::ptrdiff_t>(paces.size() / 2);
@@ -292,7 +294,7 @@ class RangeReader : public ObjectReader {
            std::max(options_.hedge_after, kSlow * *middle * static_cast<double>(slot.size));
   }
 
-  // Asks again for what has not come of a slot. Not under the mutex.
+  // Requests the missing bytes of a slot again. Not under the mutex.
   void ask_again(Slot& slot) {
     slot.hedged = true;
     const std::size_t from = slot.filled.load(std::memory_order_acquire);
@@ -303,7 +305,7 @@ class RangeReader : public ObjectReader {
     slot.second->hedged = true;
   }
 
-  // Under the mutex: whether the second answer has come further than the first, or the first has failed.
+  // Under the mutex: returns whether the second answer is ahead of the first, or the first has failed.
   static bool is_overtaken(const Slot& slot) {
     if (slot.second == nullptr || slot.second->error) return false;
     if (slot.error) return true;
@@ -311,7 +313,7 @@ class RangeReader : public ObjectReader {
     return !slot.done && from + slot.second->filled > slot.filled;
   }
 
-  // The second answer goes on where the first stood when it was asked for.
+  // Continues with the second answer, which begins where the first one was when the second was requested.
   void go_on_with_second(Slot& slot) {
     slot.stop = true;
     slot.wanted = slot.size - slot.second->size;
@@ -319,10 +321,10 @@ class RangeReader : public ObjectReader {
     slots_.insert(slots_.begin() + 1, std::move(slot.second));
   }
 
-  // How many of the slot's bytes may be handed out, more than used_.
+  // Returns how many of the slot's bytes can be handed out, more than used_.
   base::Result<std::size_t> wait_for_bytes(Slot& slot) {
     const bool held =
-        whole_ && scheduled_ == end_ && slots_.size() == 1;  // the last one, until it was compared
+        whole_ && scheduled_ == end_ && slots_.size() == 1;  // the last one, until its checksum was compared
     if (!held) {
       const std::size_t filled = slot.filled.load(std::memory_order_acquire);
       if (filled > used_) return filled;
@@ -334,7 +336,7 @@ class RangeReader : public ObjectReader {
       return (slot.done && (!slot.error || !second_may_do)) || (!held && slot.filled > used_) ||
              is_overtaken(slot);
     };
-    // A slow range gives some bytes now and then: it is looked at whenever they are used up.
+    // A slow range delivers some bytes now and then: it is checked whenever they are used up.
     const auto hedge = [&] {
       if (!is_slow(slot)) return;
       lock.unlock();
@@ -375,15 +377,15 @@ class RangeReader : public ObjectReader {
                       ". Read it again; if that gives the same, the object is damaged");
   }
 
-  // Goes on to the next slot; the buffer is used again.
+  // Moves to the next slot; the buffer is reused.
   void pop() {
     Slot& slot = *slots_.front();
     if (digest_ != nullptr && !compared_) digest_->add(slot.buffer.get(), slot.wanted);
     if (slot.wanted < slot.size) {
-      // Its thread may still write behind what is wanted: the buffer stays with it.
+      // The thread may still write bytes after the wanted ones: the buffer stays with the slot.
       crc_ = base::crc32c(slot.buffer.get(), slot.wanted, crc_);
     } else {
-      // The thread that filled it may not have said so yet.
+      // The thread may have filled it without having set `done` yet.
       std::unique_lock lock(transfers_->mutex);
       transfers_->changed.wait(lock, [&] { return slot.done; });
       if (slot.second) slot.second->stop = true;
@@ -401,14 +403,14 @@ class RangeReader : public ObjectReader {
   const ReadOptions options_;
   const std::uint64_t end_;
   std::uint64_t scheduled_;  // where the next range begins
-  const bool whole_;         // its checksum can be compared
+  const bool whole_;         // the checksum can be compared, as the whole object is read
   const std::shared_ptr<Transfers> transfers_;
   std::deque<std::shared_ptr<Slot>> slots_;
   static constexpr std::size_t kPaces = 15;
-  std::vector<double> paces_;       // seconds a byte of the ranges that came last
-  std::size_t used_ = 0;            // of the first slot
-  std::uint32_t crc_ = 0;           // of the slots before it
-  std::unique_ptr<Digest> digest_;  // of the same, when there is no crc32c
+  std::vector<double> paces_;       // seconds per byte of the latest ranges
+  std::size_t used_ = 0;            // bytes of the first slot
+  std::uint32_t crc_ = 0;           // of the slots before the first
+  std::unique_ptr<Digest> digest_;  // the same with the other checksum, if there is no crc32c
   bool compared_ = false;
   base::Block spare_;
   std::size_t spare_room_ = 0;

@@ -1,4 +1,4 @@
-// Where a bucket is, and what it costs to read it from here.
+// The location of a bucket, and whether it costs money to read it from here.
 #include <cctype>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +15,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-// "us", "europe", "asia", … of a region's or a bucket's location.
+// Returns "us", "europe", "asia", … for a region's or a bucket's location.
 std::string continent(const std::string& location) {
   const std::string name = upper(location);
   if (base::starts_with(name, "US") || base::starts_with(name, "NORTHAMERICA") ||
@@ -26,7 +26,7 @@ std::string continent(const std::string& location) {
   return name.substr(0, name.find('-'));
 }
 
-// What the server says of a bucket: a JSON object. One try, as nothing depends on it.
+// Returns the server's description of a bucket, a JSON object. Tries once, as nothing depends on it.
 base::Result<nlohmann::json> describe_bucket(const std::string& bucket, const std::string& what,
                                              const Access& access, const std::string& endpoint) {
   HttpRequest request;
@@ -48,7 +48,7 @@ bool is_near(const std::string& region, const std::string& location) {
   if (region.empty()) return true;
   const std::string here = upper(region), there = upper(location);
   if (here == there) return true;
-  // Multi-regions and predefined dual regions; for the latter the continent is all that is compared.
+  // Multi-regions and predefined dual regions; for dual regions only the continent is compared.
   const bool several = there == "US" || there == "EU" || there == "ASIA" ||
                        (there.find('-') == std::string::npos && !there.empty() &&
                         std::isdigit(static_cast<unsigned char>(there.back())) != 0);

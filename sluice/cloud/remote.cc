@@ -7,7 +7,7 @@
 namespace sluice::cloud {
 namespace {
 
-// "bytes 0-0/1234" → 1234; of an empty file, "bytes */0".
+// Returns 1234 for "bytes 0-0/1234"; an empty file has "bytes */0".
 std::optional<std::uint64_t> total_of(const std::string& content_range) {
   const std::size_t slash = content_range.find('/');
   if (slash == std::string::npos) return std::nullopt;
@@ -19,7 +19,7 @@ std::optional<std::uint64_t> length_of(const HttpResponse& response) {
   return text ? base::number_of<std::uint64_t>(*text) : std::nullopt;
 }
 
-// A strong ETag or, failing that, the date: both can stand in If-Range.
+// Returns a strong ETag, else the date: If-Range accepts both.
 std::string version_of(const HttpResponse& response) {
   const auto tag = response.header("etag");
   if (tag && !base::starts_with(*tag, "W/")) return *tag;
@@ -44,7 +44,7 @@ base::Result<Remote> describe(Remote remote, const HttpResponse& head) {
   return remote;
 }
 
-// An http(s) reader of this process: one pool of connections for all.
+// Returns the http(s) client of this process: one pool of connections for all.
 base::Result<std::shared_ptr<Http>> shared_http() {
   static std::mutex mutex;
   static auto& http = *new std::shared_ptr<Http>;  // kept until the process ends
@@ -65,8 +65,8 @@ base::Result<Remote> find_page(std::shared_ptr<Http> http, const std::string& ur
   remote.name = base::shown_urls(url);
   remote.address = url;
   remote.access.http = std::move(http);
-  // One byte is asked for: a server that gives parts says the whole length with it, any other is left after
-  // its header. (HEAD is refused by signed addresses and by some servers.)
+  // Requests one byte: a server with ranges reports the whole length with it; any other transfer ends after
+  // the header. (Signed addresses and some servers refuse HEAD.)
   HttpRequest request;
   request.url = url;
   request.headers = {"Range: bytes=0-0", "Accept-Encoding: identity"};

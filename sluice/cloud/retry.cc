@@ -21,7 +21,7 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-// In [0.5, 1): differs between threads, processes and hosts.
+// Returns a number in [0.5, 1): differs between threads, processes and hosts.
 double jitter() {
   thread_local std::mt19937_64 random{std::random_device{}()};
   return std::uniform_real_distribution<double>(0.5, 1)(random);

@@ -12,7 +12,7 @@
 namespace sluice::cloud {
 namespace {
 
-// Key files of former years name this host; it is Google's.
+// Old key files name this host; it belongs to Google.
 constexpr char kFormerTokenHost[] = "accounts.google.com";
 
 std::string lower(std::string text) {
@@ -24,8 +24,8 @@ struct UrlParts {
   std::string scheme, host, user;
 };
 
-// By libcurl, so that what is checked is what is connected to: "https://googleapis.com@elsewhere/" is
-// elsewhere.
+// Parses with libcurl, so that the checked host is the one connected to: "https://googleapis.com@elsewhere/"
+// is elsewhere.
 base::Result<UrlParts> parts_of(const std::string& url) {
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), &curl_url_cleanup);
   if (!parsed || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), CURLU_GUESS_SCHEME) != CURLUE_OK)
@@ -82,7 +82,7 @@ base::Status may_send_secret(const std::string& url, const Secret& secret) {
   const bool secure = parts.scheme == "https", known = is_of(parts.host, secret.hosts);
   if (secure && known) return {};
   const std::string by = secret.named_by.empty() ? "" : " (" + secret.named_by + " leads there)";
-  // The user and the query of an address are not for messages.
+  // Messages must not contain the user and the query of an address.
   const std::string place = parts.scheme + "://" + parts.host;
   if (secret.hosts.empty())
     return base::fail(Code::kPermissionDenied, secret.what, " would go to ", place, " unencrypted", by,
@@ -99,7 +99,7 @@ Secret secret_in_headers(const std::vector<std::string>& headers) {
                                                  "x-amz-security-token", "x-identity-header"};
   for (const std::string& header : headers) {
     const std::string name = lower(std::string(base::trim(header.substr(0, header.find(':')))));
-    // A signature of this one request: the key that made it stays here.
+    // This is a signature of one request: the key that made it stays here.
     if (base::trim(header.substr(header.find(':') + 1)).starts_with("AWS4-HMAC-SHA256 ")) continue;
     if (std::find(std::begin(kSecret), std::end(kSecret), name) != std::end(kSecret))
       return {"the request's " + header.substr(0, header.find(':'))};

@@ -71,7 +71,7 @@ base::Result<HttpResponse> Access::once(HttpRequest request) const {
   if (!payer.empty()) request.headers.push_back("x-goog-user-project: " + payer);
   if (credentials == nullptr || credentials->anonymous()) return http->once(request);
   request.secret = credentials->secret();
-  SLUICE_OK(may_send_secret(request.url, request.secret));  // before a token is fetched
+  SLUICE_OK(may_send_secret(request.url, request.secret));  // checked before a token is fetched
   for (int round = 0;; ++round) {
     SLUICE_TRY(const std::string header, credentials->header());
     request.headers.push_back(header);
@@ -185,7 +185,7 @@ base::Result<ObjectFacts> Storage::stat(const ObjectName& name, const std::atomi
 }
 
 base::Result<Remote> Storage::find(const ObjectName& name, const std::atomic<bool>* cancelled) const {
-  if (!access_.direct) warn_of_region(name.bucket);  // an emulator is nowhere
+  if (!access_.direct) warn_of_region(name.bucket);  // an emulator has no location
   SLUICE_TRY(const ObjectFacts facts, stat(name, cancelled));
   Remote remote;
   remote.name = name.url();
@@ -255,7 +255,7 @@ base::Result<std::unique_ptr<Upload>> Storage::start_upload(const ObjectName& na
   SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
   const auto session = response.header("location");
   if (!session) return base::fail(Code::kUnknown, what, ": the server gave no address to upload to");
-  // Each piece goes there with a token.
+  // Each piece is sent there with a token.
   if (access_.credentials != nullptr)
     if (auto allowed = access_.credentials->may_go_to(*session); !allowed)
       return base::fail_at(allowed, what, ": the server named an address to upload to");
@@ -276,7 +276,7 @@ base::Result<ObjectFacts> Storage::copy(const ObjectName& from, const ObjectName
     if (!token.empty()) request.url += "&rewriteToken=" + percent_encode(token);
     request.headers = {"Content-Type: application/json"};
     request.body = "{}";
-    request.stall_timeout = 120;  // nothing comes while the service copies
+    request.stall_timeout = 120;  // nothing arrives while the service copies
     request.cancelled = options.cancelled;
     SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
     SLUICE_TRY(const auto json, parse_json(response.body, what));

@@ -19,27 +19,26 @@
 
 namespace sluice::cloud {
 
-// Signs each request by itself, as S3 and Azure want it.
+// Signs each request by itself, as S3 and Azure require.
 class Signer {
  public:
   virtual ~Signer() = default;
-  // Http::once, signed; once more when the answer says that the credentials have expired.
+  // Http::once, signed; a second time if the answer says that the credentials have expired.
   virtual base::Result<HttpResponse> once(Http& http, HttpRequest request) = 0;
-  // The error of an answer, with what to do about it.
+  // Returns the error for an answer, with what to do about it.
   virtual Error explain(const HttpResponse& response, const std::string& what) const = 0;
 };
 
-// How requests of one service are sent: with whose credentials, over which connections.
+// How requests to one service are sent: credentials and connections.
 struct Access {
   std::shared_ptr<Http> http;
-  std::shared_ptr<Credentials> credentials;  // null: none at all
+  std::shared_ptr<Credentials> credentials;  // null: no credentials
   bool direct = false;                       // never through a proxy
-  // The project that pays for requests to buckets whose requester pays (x-goog-user-project); "": none.
+  // The project that pays for requests to requester-pays buckets (x-goog-user-project); "": none.
   std::string payer = {};
-  std::shared_ptr<Signer> signer = nullptr;  // in place of the credentials
+  std::shared_ptr<Signer> signer = nullptr;  // replaces the credentials
 
-  // Http::once and Http::send with the token. On 401 the token is fetched again, and the request sent again,
-  // once.
+  // Http::once and Http::send with the token. On 401 the token is fetched and the request sent again, once.
   base::Result<HttpResponse> once(HttpRequest request) const;
   base::Result<HttpResponse> send(HttpRequest request, const std::string& what) const;
 };
@@ -50,18 +49,18 @@ class Storage : public Store {
   // `endpoint`: "https://storage.googleapis.com", or an emulator's, without a slash at the end.
   Storage(std::string endpoint, Access access) : endpoint_(std::move(endpoint)), access_(std::move(access)) {}
 
-  // GOOGLE_CLOUD_QUOTA_PROJECT is the payer. The one of this process: Google's, or that of
-  // STORAGE_EMULATOR_HOST=[http://]host:port or SLUICE_GOOGLE_ENDPOINT (then without credentials).
-  // Credentials are looked for at the first call.
+  // Returns the storage of this process: Google's, or the server of STORAGE_EMULATOR_HOST=[http://]host:port
+  // or SLUICE_GOOGLE_ENDPOINT (then without credentials). GOOGLE_CLOUD_QUOTA_PROJECT is the payer.
+  // Credentials are searched for at the first call.
   static base::Result<Storage*> shared();
-  // Another one with connections of the caller's.
+  // Returns another one that uses the caller's connections.
   static base::Result<std::unique_ptr<Storage>> of_environment(std::shared_ptr<Http> http);
 
   base::Result<ObjectFacts> stat(const ObjectName& name,
                                  const std::atomic<bool>* cancelled = nullptr) const override;
   base::Result<std::vector<ObjectFacts>> list(const std::string& bucket, const std::string& prefix,
                                               bool flat = false) const override;
-  // Warns once of a bucket in another region.
+  // Warns once if a bucket is in another region.
   base::Result<Remote> find(const ObjectName& name,
                             const std::atomic<bool>* cancelled = nullptr) const override;
   base::Result<std::string> read_text(const ObjectName& name) const override;
@@ -71,19 +70,19 @@ class Storage : public Store {
   // Compared by crc32c.
   base::Result<ObjectFacts> copy(const ObjectName& from, const ObjectName& to,
                                  const UploadOptions& options = {}) const override;
-  // The contents of some objects of a bucket, at most 32, one behind the other, as the object `to` of that
-  // bucket, which may be one of them; no byte comes here. Of each the name and the generation count, "" for
-  // any; one of another generation is kFailedPrecondition.
+  // Concatenates at most 32 objects of a bucket into its object `to`, which may be one of them; no byte comes
+  // here. Only the name and the generation of each part are used: "" accepts any generation; a part with
+  // another generation is kFailedPrecondition.
   base::Result<ObjectFacts> compose(const std::vector<ObjectFacts>& parts, const ObjectName& to,
                                     const UploadOptions& options = {}) const;
   base::Status remove(const ObjectName& name, const std::string& generation = "") const override;
 
-  // Where a bucket is: "US-CENTRAL1", "EU". The right to ask is often not given: kPermissionDenied.
+  // Returns a bucket's location: "US-CENTRAL1", "EU". Callers often lack this right: kPermissionDenied.
   base::Result<std::string> location(const std::string& bucket) const;
-  // Those of the permissions ("storage.objects.get") that the caller has on a bucket.
+  // Returns the permissions among these ("storage.objects.get") that the caller has on a bucket.
   base::Result<std::vector<std::string>> granted(const std::string& bucket,
                                                  const std::vector<std::string>& permissions) const;
-  // One warning a bucket and process when this machine is in another region than the bucket: reading then
+  // Warns, once per bucket and process, if this machine is in another region than the bucket: reading then
   // costs money.
   void warn_of_region(const std::string& bucket) const;
 
@@ -100,15 +99,15 @@ class Storage : public Store {
   mutable std::map<std::string, bool> regions_asked_;
 };
 
-// ObjectFacts of the JSON of an object.
+// Reads ObjectFacts from the JSON of an object.
 base::Result<ObjectFacts> parse_object(const std::string& json, const std::string& what);
-// The same as an error of a user's request: with what to do about missing objects and rights.
+// Returns the error for a user's request, with what to do about missing objects and rights.
 Error explain(const HttpResponse& response, const std::string& what, const Access& access);
-// A bucket's location that this region reads from for nothing: the same region, or a multi-region or
-// dual region that holds it ("US", "EUR4"); "" as the region: true.
+// Returns whether this region reads from a bucket's location for free: the same region, or a multi-region or
+// dual region that contains it ("US", "EUR4"). True if the region is "".
 bool is_near(const std::string& region, const std::string& location);
 std::string base64_of_crc32c(std::uint32_t crc);
-// Nothing for what is no such text.
+// Returns nothing if the text is not valid.
 std::optional<std::uint32_t> crc32c_of_base64(const std::string& text);
 
 }  // namespace sluice::cloud

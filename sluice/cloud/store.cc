@@ -22,12 +22,12 @@ base::Result<Store*> shared_google() {
 
 struct Scheme {
   std::string_view name;
-  int parts;              // of the path, that name the bucket
+  int parts;              // number of path parts that name the bucket
   std::string_view form;  // for messages
   base::Result<Store*> (*store)();
 };
 
-constexpr std::size_t kMaxChunks = 9000;  // S3 takes 10,000 parts of an object
+constexpr std::size_t kMaxChunks = 9000;  // S3 allows 10,000 parts of an object
 constexpr std::size_t kChunkUnit = 256 << 10;
 
 constexpr Scheme kSchemes[] = {
@@ -87,7 +87,7 @@ base::Result<Store*> store_to_write(const ObjectName& name) {
 base::Status Upload::write(const void* bytes, std::size_t size) {
   const char* from = static_cast<const char*>(bytes);
   while (size > 0) {
-    // A full buffer is only sent when more follows: the last chunk must be known as such.
+    // A full buffer is sent only when more follows: the last chunk must be sent as the last.
     if (buffer_.size() == chunk_bytes_) SLUICE_OK(send_chunk());
     const std::size_t step = std::min(size, chunk_bytes_ - buffer_.size());
     if (buffer_.capacity() == 0) buffer_.reserve(std::min(chunk_bytes_, std::size_t{1} << 20));
@@ -118,7 +118,7 @@ base::Result<std::vector<std::string>> Store::glob(const std::string& url) const
 
 base::Result<ObjectFacts> Store::upload_file(const std::string& path, const ObjectName& name,
                                              const UploadOptions& wanted) const {
-  const std::uint64_t size = base::file_size(path).value_or(0);  // of a pipe nobody knows it
+  const std::uint64_t size = base::file_size(path).value_or(0);  // 0 for a pipe, whose size is unknown
   UploadOptions options = wanted;
   options.chunk_bytes =
       std::max(options.chunk_bytes, static_cast<std::size_t>(size / (kMaxChunks * kChunkUnit)) * kChunkUnit);

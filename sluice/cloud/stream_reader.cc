@@ -1,4 +1,4 @@
-// Servers that give no parts: the whole file in one answer, at the pace of the reader.
+// Reads from servers without ranges: the whole file in one answer, at the pace of the reader.
 #include <algorithm>
 #include <thread>
 
@@ -9,7 +9,7 @@
 namespace sluice::cloud {
 namespace {
 
-constexpr std::size_t kPieces = 64;  // of at most 256 KiB: what waits between the transfer and the reader
+constexpr std::size_t kPieces = 64;  // of at most 256 KiB, between the transfer and the reader
 
 class StreamReader : public ObjectReader {
  public:
@@ -34,7 +34,7 @@ class StreamReader : public ObjectReader {
   }
 
  private:
-  // Takes the next piece; ended_ when there is none.
+  // Takes the next piece; sets ended_ if there are no more.
   base::Status pop() {
     bool waiting = false;
     auto piece = pieces_.try_pop(&waiting);
@@ -59,7 +59,7 @@ class StreamReader : public ObjectReader {
       pieces_.close(status.error());
   }
 
-  // The whole content; after a break again from the start, without what was already handed on.
+  // Transfers the whole content; after a break again from the start, without the bytes already handed on.
   base::Status transfer() {
     Backoff again = remote_.access.http->backoff(&stop_);
     std::uint64_t seen = 0;
@@ -108,7 +108,7 @@ class StreamReader : public ObjectReader {
            head.header("last-modified") == remote_.version;
   }
 
-  // The part of the bytes from `at` on that is asked for.
+  // Hands on the requested part of the bytes, which begin at `at`.
   bool hand_on(std::string_view bytes, std::uint64_t at) {
     const std::uint64_t end = options_.end.value_or(UINT64_MAX);
     const std::uint64_t from = std::max(options_.begin, at), to = std::min(end, at + bytes.size());
@@ -126,7 +126,7 @@ class StreamReader : public ObjectReader {
   std::string piece_;
   std::size_t used_ = 0;
   bool ended_ = false;
-  std::thread thread_;  // last: it uses all of the above
+  std::thread thread_;  // last: it uses all members above
 };
 
 }  // namespace

@@ -159,7 +159,7 @@ bool Server::answer(int connection, const Request& request) {
     return false;
   while (reply.stall && !stopping_) {
     pollfd gone{connection, POLLRDHUP, 0};
-    if (::poll(&gone, 1, 20) > 0) return false;  // the client hung up
+    if (::poll(&gone, 1, 20) > 0) return false;  // the client closed the connection
   }
   if (reply.cut_after) {
     const linger reset{1, 0};

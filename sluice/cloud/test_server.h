@@ -1,4 +1,4 @@
-// An HTTP server for tests, on a loopback port of its own: answers as a function says, also wrongly.
+// An HTTP server for tests, on a loopback port of its own: a function makes its answers, also wrong ones.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ struct Request {
     const auto found = headers.find(name);
     return found == headers.end() ? "" : found->second;
   }
-  // The value of a query parameter, percent-decoded; "" when it is not there.
+  // Returns the value of a query parameter, percent-decoded; "" if it is missing.
   std::string parameter(const std::string& name) const;
 };
 
@@ -31,9 +31,9 @@ struct Reply {
   std::vector<std::string> headers = {};
   std::string body = {};
   std::optional<std::size_t> cut_after =
-      std::nullopt;    // the connection is reset after so many bytes of the body
-  bool stall = false;  // after cut_after bytes nothing more comes, but the connection stays
-  std::optional<std::size_t> declared = std::nullopt;  // what Content-Length says instead of the truth
+      std::nullopt;    // the connection is reset after this number of body bytes
+  bool stall = false;  // after cut_after bytes nothing more is sent, but the connection stays open
+  std::optional<std::size_t> declared = std::nullopt;  // a false Content-Length
   bool without_length = false;                         // the end of the connection is the end of the body
 };
 
@@ -63,17 +63,17 @@ class Server {
   std::thread acceptor_;
 };
 
-// Makes the process take the server for Cloud Storage, with quick retries. Once, before the first access.
+// Makes the process use the server as Cloud Storage, with short retries. Once, before the first access.
 bool stand_for_cloud(const Server& server);
 
-// The part of Cloud Storage that this room speaks with, in memory: stat, list (two objects a page), ranged
-// reads pinned to a generation, resumable uploads, rewriting, deleting.
+// The part of Cloud Storage that this room uses, in memory: stat, list (two objects a page), ranged reads
+// pinned to a generation, resumable uploads, rewriting, deleting.
 class Bucket {
  public:
   struct Object {
     std::string bytes;
     std::int64_t generation = 1;
-    std::optional<std::uint32_t> crc32c = std::nullopt;  // what is said instead of the truth
+    std::optional<std::uint32_t> crc32c = std::nullopt;  // a false crc32c
   };
 
   Reply operator()(const Request& request);
@@ -82,7 +82,7 @@ class Bucket {
   std::optional<Object> get(const std::string& name) const;
   std::vector<std::string> names() const;
   void lie_about_crc(const std::string& name, std::uint32_t crc);
-  // Applies to crc32c of objects that are uploaded from now on.
+  // Falsifies the crc32c of objects that are uploaded from now on.
   void damage_uploads() { damage_ = true; }
 
  private:

@@ -1,4 +1,4 @@
-// What the tests of this room share.
+// Helpers of the tests of this room.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ class FakeTime {
   std::vector<double> sleeps_;
 };
 
-// While it lives, warnings (about what is tried again) are not written.
+// Suppresses warnings (about repeated tries) while it lives.
 class Quiet {
  public:
   Quiet() { base::set_log_level(base::Level::kError); }
@@ -69,7 +69,7 @@ inline HttpOptions options_with(FakeTime& time) {
   return options;
 }
 
-// A bucket behind a server whose answers `fault` may replace, and time that does not pass by itself.
+// A bucket served over HTTP, whose answers `fault` may replace, and a clock that does not run by itself.
 class BucketTest : public ::testing::Test {
  protected:
   using Fault = std::function<std::optional<Reply>(const Request&)>;
@@ -98,7 +98,7 @@ class BucketTest : public ::testing::Test {
   FakeTime time_;
 };
 
-// Environment variables for one test.
+// Sets an environment variable for one test.
 class Environment {
  public:
   Environment(const char* name, const std::string& value) : name_(name) {
@@ -114,7 +114,7 @@ class Environment {
   std::optional<std::string> old_;
 };
 
-// All bytes of a reader.
+// Returns all bytes of a reader.
 inline base::Result<std::string> read_all(ObjectReader& reader, std::size_t piece = 1000) {
   std::string bytes;
   while (true) {

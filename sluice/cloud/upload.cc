@@ -14,7 +14,7 @@ ResumableUpload::ResumableUpload(const Storage& storage, ObjectName name, std::s
 
 ResumableUpload::~ResumableUpload() {
   if (finished_) return;
-  // Best effort: a session that is not ended expires by itself in a week, and holds no object's name.
+  // Best effort: an unfinished session expires by itself in a week, and holds no object's name.
   HttpRequest request;
   request.method = "DELETE";
   request.url = session_;
@@ -35,12 +35,12 @@ base::Result<HttpResponse> ResumableUpload::put(std::string_view body, const std
   request.headers = {"Content-Range: " + content_range};
   request.body = body;
   request.direct = storage_.access().direct;
-  request.stall_timeout = 60;  // the end of a large object takes the server a while
+  request.stall_timeout = 60;  // the server needs a while for the end of a large object
   request.cancelled = options_.cancelled;
   return storage_.access().once(std::move(request));
 }
 
-// How many bytes of the object a "308 Resume Incomplete" says to have.
+// Returns the number of bytes that the server has, by its "308 Resume Incomplete".
 base::Result<std::uint64_t> ResumableUpload::committed(const HttpResponse& response) const {
   const auto range = response.header("range");
   if (!range) return std::uint64_t{0};
@@ -54,13 +54,13 @@ base::Result<std::uint64_t> ResumableUpload::committed(const HttpResponse& respo
   return *last + 1;
 }
 
-// Sends the buffer; the answer is there when the object is complete.
+// Sends the buffer; returns the answer if the object is complete.
 base::Result<std::optional<HttpResponse>> ResumableUpload::send(bool last) {
   const std::uint64_t begin = sent_, end = sent_ + buffer_.size();
   const std::string total = last ? std::to_string(end) : "*";
   const std::string what = "uploading " + name_.url();
   Backoff again = storage_.access().http->backoff(options_.cancelled);
-  bool ask = false;  // after a failure, how much did arrive?
+  bool ask = false;  // after a failure: ask how much arrived
   while (true) {
     const std::string_view rest = std::string_view(buffer_).substr(sent_ - begin);
     const bool nothing = ask || rest.empty();
@@ -104,7 +104,7 @@ base::Result<std::optional<HttpResponse>> ResumableUpload::send(bool last) {
 base::Result<ObjectFacts> ResumableUpload::check(const HttpResponse& response) {
   SLUICE_TRY(const ObjectFacts facts, parse_object(response.body, "uploading " + name_.url()));
   if (facts.size == written_ && (!facts.crc32c || *facts.crc32c == crc_)) return facts;
-  // What is stored is not what was sent: it must not stay.
+  // The stored object differs from what was sent: it must not stay.
   const auto removed = storage_.remove(name_, facts.generation);
   return base::fail(Code::kDataLoss, "uploading ", name_.url(), ": the object arrived damaged: ", facts.size,
                     " bytes with crc32c ", base64_of_crc32c(facts.crc32c.value_or(0)), " of ", written_,

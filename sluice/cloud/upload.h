@@ -10,14 +10,14 @@
 
 namespace sluice::cloud {
 
-// A chunk that fails is sent again from where the server has it.
+// A failed chunk is sent again from the byte after those that the server has.
 class ResumableUpload : public Upload {
  public:
-  // By Storage::start_upload; the storage must outlive it.
+  // Called by Storage::start_upload; the storage must outlive the upload.
   ResumableUpload(const Storage& storage, ObjectName name, std::string session, const UploadOptions& options);
   ~ResumableUpload() override;
 
-  // Compares the server's crc32c with that of what was written.
+  // Compares the server's crc32c with the crc32c of what was written.
   base::Result<ObjectFacts> finish() override;
 
  private:

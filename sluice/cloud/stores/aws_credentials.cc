@@ -33,7 +33,7 @@ std::string file_of(const char* variable, const char* otherwise) {
 std::string credentials_file() { return file_of("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"); }
 std::string config_file() { return file_of("AWS_CONFIG_FILE", "~/.aws/config"); }
 
-// "name = value" within "[section]"; what is nested (indented) is passed over.
+// Returns the value of "name = value" within "[section]"; skips nested (indented) lines.
 std::optional<std::string> ini_value(const std::string& text, const std::string& section,
                                      const std::string& name) {
   bool within = false;
@@ -61,13 +61,13 @@ std::optional<std::string> setting_of(const std::string& section_owner, const st
   return std::nullopt;
 }
 
-// "2026-01-31T12:00:00Z"; 0 for anything else.
+// Reads "2026-01-31T12:00:00Z"; 0 for any other text.
 std::time_t time_of(const std::string& text) {
   std::tm time{};
   return strptime(text.c_str(), "%Y-%m-%dT%H:%M:%S", &time) == nullptr ? 0 : timegm(&time);
 }
 
-// {"AccessKeyId": …, "SecretAccessKey": …, "Token": …, "Expiration": "2026-01-01T00:00:00Z"}
+// Reads {"AccessKeyId": …, "SecretAccessKey": …, "Token": …, "Expiration": "2026-01-01T00:00:00Z"}.
 base::Result<AwsKeys> keys_of_json(const std::string& body, const std::string& who) {
   const auto json = base::parse_json(body);
   if (!json.is_object() || text_field(json, "AccessKeyId").empty() ||
@@ -96,7 +96,7 @@ Found of_environment() {
                                           [keys] { return keys; });
 }
 
-// A pod's own token becomes keys of a role.
+// Exchanges a pod's own token for the keys of a role.
 Found of_web_identity(const std::shared_ptr<Http>& http) {
   const auto file = base::environment("AWS_WEB_IDENTITY_TOKEN_FILE"),
              role = base::environment("AWS_ROLE_ARN");
@@ -174,7 +174,7 @@ std::string instance_endpoint() {
   return url;
 }
 
-// The session's header for the instance's metadata; nothing where there is none.
+// Returns the session's header for the instance's metadata; nothing if there is no such service.
 std::optional<std::string> instance_session(Http& http) {
   HttpRequest request;
   request.method = "PUT";
@@ -198,7 +198,7 @@ Found of_instance(const std::shared_ptr<Http>& http) {
   request.headers = {*session};
   request.direct = true;
   const auto roles = http->send(request, "the instance's role");
-  if (!roles || roles->status != 200) return nullptr;  // 404: the instance has none
+  if (!roles || roles->status != 200) return nullptr;  // 404: the instance has no role
   const std::string role(base::trim(roles->body.substr(0, roles->body.find('\n'))));
   const std::string who = "the instance's role " + role;
   return std::make_shared<AwsCredentials>(who, [=]() -> base::Result<AwsKeys> {

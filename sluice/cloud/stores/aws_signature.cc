@@ -23,7 +23,7 @@ Url split_url(const std::string& url) {
           query == url.size() ? "" : url.substr(query + 1)};
 }
 
-// Sorted by name; "uploads" becomes "uploads=".
+// Sorts the parameters by name; "uploads" becomes "uploads=".
 std::string canonical_query(const std::string& query) {
   if (query.empty()) return "";
   auto parts = base::split(query, '&');

@@ -31,7 +31,7 @@ std::string md5_of(const std::string& bytes) {
   return md5_in_base64(digest);
 }
 
-// Blocks are joined when all are there; those of an upload that is dropped expire in a week.
+// Blocks are joined when all are sent; the blocks of an upload that is dropped expire in a week.
 class BlockUpload : public Upload {
  public:
   BlockUpload(const Azure& store, ObjectName name, const UploadOptions& options)
@@ -49,7 +49,7 @@ class BlockUpload : public Upload {
     SLUICE_TRY(const Remote remote, store_.find(name_, options_.cancelled));
     const bool there =
         remote.size == written_ && remote.checksum && remote.checksum->value == hexadecimal_of_base64(md5);
-    // The answer to the request that made it may have been lost, and its repetition refused.
+    // The blob may exist although its request failed: the answer was lost, and the repetition refused.
     if (!status && !there) return tl::unexpected<Error>(status.error());
     if (!there)
       return base::fail(Code::kDataLoss, "uploading ", name_.url(), ": the blob has ", remote.size,
@@ -236,7 +236,7 @@ base::Result<ObjectFacts> Azure::copy(const ObjectName& from, const ObjectName& 
   HttpRequest request;
   request.method = "PUT";
   request.headers = condition_headers(options);
-  // The signature is for its own account alone.
+  // The signature is valid only for its own account.
   const bool ours = settings_.account.empty() || settings_.account == account_of(from.bucket);
   request.headers.push_back("x-ms-copy-source: " + address(from) +
                             (settings_.sas.empty() || !ours ? "" : "?" + settings_.sas));

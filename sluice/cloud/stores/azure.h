@@ -21,12 +21,12 @@ class Azure : public Store {
                                  const std::atomic<bool>* cancelled = nullptr) const override;
   base::Result<std::vector<ObjectFacts>> list(const std::string& bucket, const std::string& prefix,
                                               bool flat = false) const override;
-  // Pinned by its ETag; compared with its MD5, where one was stored with it.
+  // Pinned by its ETag; compared with its MD5 if one was stored.
   base::Result<Remote> find(const ObjectName& name,
                             const std::atomic<bool>* cancelled = nullptr) const override;
   base::Result<std::string> read_text(const ObjectName& name) const override;
-  // A block blob, in blocks when it is larger than a chunk. The server compares the MD5 of each request's
-  // body, and keeps that of the whole.
+  // Uploads a block blob, in blocks if it is larger than a chunk. The server compares the MD5 of each
+  // request's body, and stores the MD5 of the whole.
   base::Result<std::unique_ptr<Upload>> start_upload(const ObjectName& name,
                                                      const UploadOptions& options = {}) const override;
   bool copies(const ObjectName& from, const ObjectName& to) const override;
@@ -45,7 +45,7 @@ class Azure : public Store {
   const AzureSettings settings_;
   const std::shared_ptr<Http> http_;
   mutable std::mutex mutex_;
-  mutable std::map<std::string, std::shared_ptr<Signer>> signers_;  // of accounts
+  mutable std::map<std::string, std::shared_ptr<Signer>> signers_;  // one for each account
 };
 
 base::Result<Store*> shared_azure();

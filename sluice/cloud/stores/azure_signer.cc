@@ -28,12 +28,12 @@ std::string lower(std::string text) {
   return text;
 }
 
-// What every emulator takes; published.
+// The published account and key of every emulator.
 constexpr char kEmulatorAccount[] = "devstoreaccount1";
 constexpr char kEmulatorKey[] =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-// "AccountName=x;AccountKey=y==;BlobEndpoint=http://…" → the value of a name, however it is written.
+// Returns the value of a name in "AccountName=x;AccountKey=y==;BlobEndpoint=http://…", ignoring case.
 std::string connection_value(const std::string& text, const std::string& name) {
   for (const std::string& part : base::split(text, ';')) {
     const std::size_t equals = part.find('=');
@@ -48,7 +48,7 @@ std::string without_question_mark(std::string text) {
   return text;
 }
 
-// A number, or a text with one.
+// `expires_in` may be a number, or a text with one.
 base::Result<Token> token_of(const HttpResponse& response, const std::string& who) {
   SLUICE_TRY(Token token, parse_token(response.body, who));
   const auto json = base::parse_json(response.body);
@@ -62,7 +62,7 @@ CredentialFacts azure_hosts() {
   return facts;
 }
 
-// An application of Microsoft Entra, by its secret or by a token of a pod.
+// Returns credentials of an application of Microsoft Entra, by its secret or by a token of a pod.
 std::shared_ptr<Credentials> of_application(const std::shared_ptr<Http>& http) {
   const auto tenant = base::environment("AZURE_TENANT_ID"), client = base::environment("AZURE_CLIENT_ID");
   const auto secret = base::environment("AZURE_CLIENT_SECRET"),
@@ -91,7 +91,7 @@ std::shared_ptr<Credentials> of_application(const std::shared_ptr<Http>& http) {
   return std::make_shared<Credentials>(who, fetch, http->options().clock, azure_hosts());
 }
 
-// Of the machine, or of an app ($IDENTITY_ENDPOINT).
+// Returns credentials of the machine's identity, or of an app's ($IDENTITY_ENDPOINT).
 base::Result<std::shared_ptr<Credentials>> of_managed_identity(const std::shared_ptr<Http>& http) {
   const auto endpoint = base::environment("IDENTITY_ENDPOINT"), secret = base::environment("IDENTITY_HEADER");
   const auto client = base::environment("AZURE_CLIENT_ID");
@@ -265,11 +265,11 @@ std::string AzureSigner::who() const {
 
 Error AzureSigner::explain(const HttpResponse& response, const std::string& what) const {
   HttpResponse named = response;
-  // The answer to HEAD says it in a header alone.
+  // The answer to HEAD has the code only in a header.
   const std::string code = response.header("x-ms-error-code").value_or(service_error(response.body).code);
   if (response.body.empty()) named.body = code;
   Error error = service_status_error(named, what);
-  // A PUT under a condition answers 409 where 412 is meant.
+  // A PUT with a condition answers 409 where 412 is meant.
   if (code == "BlobAlreadyExists") error = Error(Code::kFailedPrecondition, error.what());
   if (error.code() == Code::kNotFound)
     return Error(error.code(), std::string(error.what()) + " (no such blob or container)");

@@ -16,12 +16,12 @@
 namespace sluice::cloud {
 namespace {
 
-// "datasets/owner/name@revision"
+// The parts of "datasets/owner/name@revision".
 struct Repository {
   std::string kind;      // "datasets", "models", "spaces"
-  std::string path;      // below the hub: "datasets/owner/name"; of a model "owner/name"
+  std::string path;      // below the hub: "datasets/owner/name"; for a model "owner/name"
   std::string name;      // "owner/name"
-  std::string revision;  // as a part of a URL
+  std::string revision;  // in the form of a URL's part
 };
 
 Repository repository_of(const std::string& bucket) {
@@ -44,8 +44,8 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-// Asks the hub with the token, and where it points to, without. The latter is remembered: the hub limits how
-// often it is asked.
+// Sends the token to the hub, and no token to the address that it redirects to. That address is remembered:
+// the hub limits how often it is asked.
 class HubSigner : public Signer {
  public:
   HubSigner(std::string endpoint, std::string token, std::string token_from)
@@ -67,7 +67,7 @@ class HubSigner : public Signer {
       auto response = http.once(request);
       if (!response || round == 5) return response;
       const auto next = is_redirect(response->status) ? response->header("location") : std::nullopt;
-      // An address that was good for an hour has expired.
+      // The remembered address, which is valid for an hour, has expired.
       const bool expired = !to_hub && !renewed && (response->status == 401 || response->status == 403);
       if (!expired && !next) return response;
       renewed = renewed || expired;
@@ -100,7 +100,7 @@ class HubSigner : public Signer {
     return known == targets_.end() ? url : known->second;
   }
   void remember(const std::string& url, const std::string& target) {
-    constexpr std::size_t kMaxTargets = 4096;  // files that are read at once, and more
+    constexpr std::size_t kMaxTargets = 4096;  // more than are read at once
     const std::lock_guard lock(mutex_);
     if (target.empty()) {
       targets_.erase(url);
@@ -112,7 +112,7 @@ class HubSigner : public Signer {
 
   const std::string endpoint_, token_, token_from_;
   std::mutex mutex_;
-  std::map<std::string, std::string> targets_;  // of the hub's addresses
+  std::map<std::string, std::string> targets_;  // by the hub's addresses
 };
 
 std::string unquoted(std::string tag) {
@@ -121,7 +121,7 @@ std::string unquoted(std::string tag) {
   return tag;
 }
 
-// "<https://…>; rel="next""
+// Returns the address in "<https://…>; rel="next"".
 std::string next_page(const HttpResponse& response) {
   const std::string link = response.header("link").value_or("");
   const std::size_t end = link.find(">; rel=\"next\"");
@@ -191,7 +191,7 @@ base::Result<Remote> Hub::find(const ObjectName& name, const std::atomic<bool>* 
   remote.size = facts.size;
   remote.version = facts.generation;
   if (!is_redirect(response.status)) {
-    // A small file comes from the hub itself, as a whole.
+    // The hub itself sends a small file, as a whole.
     remote.ranges = false;
     remote.version = response.header("etag").value_or("");
   }

@@ -35,7 +35,7 @@ Error service_status_error(const HttpResponse& response, const std::string& what
   const ServiceError error = service_error(response.body);
   if (error.code.empty()) return status_error(response, what);
   HttpResponse short_response = response;
-  // The first line says it; Azure's others are an id and a time.
+  // The first line has the reason; Azure's other lines are an id and a time.
   short_response.body = error.code + ": " + error.message.substr(0, error.message.find('\n'));
   return status_error(short_response, what);
 }

@@ -1,4 +1,4 @@
-// What the interfaces of S3 and Azure have in common: XML, ETags, conditions.
+// Common parts of the interfaces of S3 and Azure: XML, ETags, conditions.
 #pragma once
 
 #include <pugixml.hpp>
@@ -11,30 +11,30 @@
 
 namespace sluice::cloud {
 
-// The body's root when it has this name; else kUnknown.
+// Parses a body whose root must have this name; else kUnknown.
 base::Result<pugi::xml_document> parse_xml(const std::string& body, const char* root,
                                            const std::string& what);
 
-// The same where the root may have any name: what counts is in it.
+// Parses a body whose root may have any name.
 base::Result<pugi::xml_document> parse_answer(const std::string& body, const std::string& what);
 
-// <Error><Code>…</Code><Message>…</Message></Error>; both "" where the body is something else.
+// The contents of <Error><Code>…</Code><Message>…</Message></Error>; both "" if the body is something else.
 struct ServiceError {
   std::string code, message;
 };
 ServiceError service_error(const std::string& body);
-// status_error with the code and message that the service gave.
+// Returns status_error with the service's code and message.
 Error service_status_error(const HttpResponse& response, const std::string& what);
 
-// Size and ETag.
+// Returns size and ETag.
 ObjectFacts facts_of_head(const ObjectName& name, const HttpResponse& head);
-// "If-Match: …" or "If-None-Match: *", as the options want it.
+// Returns "If-Match: …" or "If-None-Match: *", as the options require.
 std::vector<std::string> condition_headers(const UploadOptions& options);
 
-// Whether the address of a service that a setting names can be one: "" (none is named), or a URL with http or
-// https and a host. "localhost:9000" is an error that names the setting.
+// Checks the address of a service in a setting: "" (no address), or a URL with http or https and a host.
+// "localhost:9000" is an error that names the setting.
 base::Status check_endpoint(const std::string& endpoint, const std::string& setting);
 
-constexpr double kUploadPatience = 120;  // seconds in which a service may say nothing while it takes bytes
+constexpr double kUploadPatience = 120;  // seconds in which a service may be silent while it takes bytes
 
 }  // namespace sluice::cloud

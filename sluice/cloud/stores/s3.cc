@@ -15,17 +15,17 @@
 namespace sluice::cloud {
 namespace {
 
-constexpr std::uint64_t kLargestCopy = std::uint64_t{5} << 30;  // of one request
+constexpr std::uint64_t kLargestCopy = std::uint64_t{5} << 30;  // in one request
 constexpr std::uint64_t kCopiedPart = std::uint64_t{1} << 30;
 
-// Of a listing with encoding-type=url, in which + is a space.
+// Decodes a name in a listing with encoding-type=url, where + is a space.
 std::string decode(std::string text) {
   std::replace(text.begin(), text.end(), '+', ' ');
   return percent_decode(text);
 }
 
-// Whether checksums in these headers are of the whole, not of the checksums of parts. Where it is not said,
-// an ETag "…-3" is that of an object of three parts.
+// Returns whether checksums in these headers are of the whole object, not combined from checksums of parts.
+// If the headers do not say so, an ETag "…-3" means an object of three parts.
 bool of_whole(const HttpResponse& head) {
   if (const auto type = head.header("x-amz-checksum-type")) return *type == "FULL_OBJECT";
   return head.header("etag").value_or("").find('-') == std::string::npos;
@@ -38,7 +38,7 @@ ObjectFacts facts_of_object(const ObjectName& name, const HttpResponse& head) {
   return facts;
 }
 
-// What the whole can be compared with when there is no crc32c.
+// Returns a checksum of the whole object, for use if there is no crc32c.
 std::optional<Checksum> checksum_of_head(const HttpResponse& head, const std::string& bucket, bool on_aws) {
   struct Kind {
     const char* header;
@@ -51,7 +51,7 @@ std::optional<Checksum> checksum_of_head(const HttpResponse& head, const std::st
     const std::string value = hexadecimal_of_base64(head.header(kind.header).value_or(""));
     if (value.size() == kind.digits && of_whole(head)) return Checksum{kind.kind, value};
   }
-  // Elsewhere, in directory buckets, and with some kinds of encryption, an ETag may be anything.
+  // In other stores, in directory buckets, and with some kinds of encryption, an ETag may be anything.
   const std::string tag = head.header("etag").value_or("");
   const bool md5 = tag.size() == 34 && tag.find_first_not_of("0123456789abcdef", 1) == 33;
   const bool plain = head.header("x-amz-server-side-encryption").value_or("AES256") == "AES256" &&
@@ -61,8 +61,8 @@ std::optional<Checksum> checksum_of_head(const HttpResponse& head, const std::st
   return std::nullopt;
 }
 
-// Errors that the same request mends, whatever status they come with: another writer was at work, or bytes
-// were changed on their way.
+// Returns whether the same request may succeed later, with any status: another writer was at work, or bytes
+// were changed in transit.
 bool is_passing(const std::string& code) {
   for (const char* passing :
        {"SlowDown", "InternalError", "ServiceUnavailable", "RequestTimeout", "OperationAborted",
@@ -116,7 +116,7 @@ Access S3::access_to(const std::string& bucket) const {
 std::string S3::address(const ObjectName& name) const {
   const std::string object = percent_encode_path(name.object);
   if (!on_aws()) return settings_.endpoint + "/" + percent_encode(name.bucket) + "/" + object;
-  // A certificate for *.s3.… holds for names without dots.
+  // A certificate for *.s3.… is valid only for names without dots.
   const std::string region = region_of(name.bucket);
   const std::string host =
       "s3." + region + ".amazonaws.com" + (base::starts_with(region, "cn-") ? ".cn" : "");
@@ -133,7 +133,7 @@ bool S3::learn_region(const std::string& bucket, const HttpResponse& response) c
     if (at != std::string::npos && end != std::string::npos && end > at)
       region = response.body.substr(at + 8, end - at - 8);
   }
-  // It becomes a part of the host's name.
+  // The region becomes a part of the host's name.
   const bool good = !region.empty() &&
                     region.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string::npos;
   if (!good || region == region_of(bucket)) return false;
@@ -157,7 +157,7 @@ base::Result<HttpResponse> S3::expect_ok(const ObjectName& name, const std::stri
   while (true) {
     SLUICE_TRY(auto response, send(name, query, request, what));
     const bool is_ok = response.status / 100 == 2;
-    // The status of a copy and of an upload's end is sent before the work: an error may stand in the body.
+    // The status of a copy and of an upload's end is sent before the work: the body may contain an error.
     const bool writes = request.method == "PUT" || request.method == "POST";
     const ServiceError error = !is_ok || writes ? service_error(response.body) : ServiceError{};
     if (is_ok && error.code.empty()) return response;
@@ -179,7 +179,7 @@ base::Result<HttpResponse> S3::head(const ObjectName& name, const std::atomic<bo
     SLUICE_TRY(auto response, send(name, "", request, name.url()));
     if (response.status / 100 == 2) return response;
     if (response.status != 404) {
-      // The answer to HEAD has no body: the reason is in that to GET, which the signer may have mended.
+      // The answer to HEAD has no body: GET gives the reason, and its signer may have corrected the cause.
       request.method = "GET";
       request.headers = {"Range: bytes=0-0"};
       SLUICE_TRY(auto reason, send(name, "", request, name.url()));
@@ -270,7 +270,7 @@ base::Result<ObjectFacts> S3::copy(const ObjectName& from, const ObjectName& to,
     request.method = "PUT";
     request.headers = copy_headers(from, source);
     for (std::string& header : condition_headers(options)) request.headers.push_back(std::move(header));
-    request.stall_timeout = 300;  // nothing comes while the service copies
+    request.stall_timeout = 300;  // nothing arrives while the service copies
     request.cancelled = options.cancelled;
     SLUICE_TRY(const auto response, expect_ok(to, "", std::move(request), what));
     SLUICE_TRY([[maybe_unused]] const auto xml, parse_answer(response.body, what));

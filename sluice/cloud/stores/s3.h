@@ -1,4 +1,4 @@
-// S3 and what speaks its protocol: MinIO, R2, Ceph and others.
+// S3 and stores with its protocol: MinIO, R2, Ceph and others.
 #pragma once
 
 #include <map>
@@ -15,11 +15,11 @@ namespace sluice::cloud {
 struct S3Settings {
   std::string endpoint;  // "http://127.0.0.1:9000": objects are at ENDPOINT/BUCKET/NAME; "": AWS' own
   std::string endpoint_from = {};    // the setting that names it, for errors
-  std::string region = "us-east-1";  // of buckets until they say theirs
+  std::string region = "us-east-1";  // of buckets until their own is known
 };
 
-// Of AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION and AWS_DEFAULT_REGION, or endpoint_url and region of
-// the profile.
+// Reads AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION and AWS_DEFAULT_REGION, or endpoint_url and region
+// of the profile.
 base::Result<S3Settings> s3_settings_of_environment();
 
 // Threads: all members from any thread.
@@ -31,23 +31,23 @@ class S3 : public Store {
                                  const std::atomic<bool>* cancelled = nullptr) const override;
   base::Result<std::vector<ObjectFacts>> list(const std::string& bucket, const std::string& prefix,
                                               bool flat = false) const override;
-  // Pinned by its ETag. Its bytes are compared with the checksum of the whole that it was stored with, or, on
-  // AWS, with an ETag that is an MD5.
+  // Pinned by its ETag. Its bytes are compared with the stored checksum of the whole object or, on AWS, with
+  // an ETag that is an MD5.
   base::Result<Remote> find(const ObjectName& name,
                             const std::atomic<bool>* cancelled = nullptr) const override;
   base::Result<std::string> read_text(const ObjectName& name) const override;
-  // In parts, when it is larger than a chunk. The server compares the SHA-256 of each request's body, and a
-  // CRC-32C of the object that it keeps.
+  // Uploads in parts if the object is larger than a chunk. The server compares the SHA-256 of each request's
+  // body, and a CRC-32C of the object, which it stores.
   base::Result<std::unique_ptr<Upload>> start_upload(const ObjectName& name,
                                                      const UploadOptions& options = {}) const override;
   base::Result<ObjectFacts> copy(const ObjectName& from, const ObjectName& to,
                                  const UploadOptions& options = {}) const override;
   base::Status remove(const ObjectName& name, const std::string& generation = "") const override;
 
-  // A request for the object; `query` without "?". The bucket's region is learnt when it is another one.
+  // Sends a request for the object; `query` without "?". Learns the bucket's region if it is another one.
   base::Result<HttpResponse> send(const ObjectName& name, const std::string& query, HttpRequest request,
                                   const std::string& what) const;
-  // The same; a status other than 2xx is an error.
+  // Sends a request like send(); a status other than 2xx is an error.
   base::Result<HttpResponse> expect_ok(const ObjectName& name, const std::string& query, HttpRequest request,
                                        const std::string& what) const;
   const Http& http() const { return *http_; }
@@ -66,8 +66,8 @@ class S3 : public Store {
   const std::shared_ptr<Http> http_;
   const std::shared_ptr<AwsCredentials> credentials_;
   mutable std::mutex mutex_;
-  mutable std::map<std::string, std::string> regions_;              // of buckets, where it is not settings_'
-  mutable std::map<std::string, std::shared_ptr<Signer>> signers_;  // of regions
+  mutable std::map<std::string, std::string> regions_;              // of buckets, if not settings_.region
+  mutable std::map<std::string, std::shared_ptr<Signer>> signers_;  // one for each region
 };
 
 base::Result<Store*> shared_s3();

@@ -16,8 +16,8 @@ base::Result<HttpResponse> S3Signer::once(Http& http, HttpRequest request) {
   for (int round = 0;; ++round) {
     SLUICE_TRY(const AwsKeys keys, credentials_->keys());
     request.headers.resize(headers);
-    // A signature is good for this one request, so it may go to a store of the own network by http, as AWS'
-    // own tools let it; a session token goes with every request.
+    // A signature is valid only for this request, so it may go by http to a store in the local network, as
+    // with AWS' own tools. A session token is sent with every request.
     request.secret = {};
     if (!keys.session.empty())
       request.secret = {"the session token of " + credentials_->who(), endpoint_from_};
@@ -33,7 +33,7 @@ bool S3Signer::mended(const HttpResponse& response, const AwsKeys& keys) {
     credentials_->reject(keys);
     return true;
   }
-  if (code == "RequestTimeout") return true;  // a body that came too slowly, though the status is 400
+  if (code == "RequestTimeout") return true;  // the body came too slowly, though the status is 400
   if (code != "RequestTimeTooSkewed") return false;
   const std::time_t there = curl_getdate(response.header("date").value_or("").c_str(), nullptr);
   if (there <= 0) return false;

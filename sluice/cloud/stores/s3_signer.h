@@ -1,4 +1,4 @@
-// Requests to S3, signed for one region.
+// Signs requests to S3 for one region.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@ class S3Signer : public Signer {
         credentials_(std::move(credentials)),
         endpoint_from_(std::move(endpoint_from)) {}
 
-  // Once more with new keys when they have expired, and with the server's time when this machine's clock is
-  // wrong.
+  // Tries a second time with new keys if they have expired, and with the server's time if this machine's
+  // clock is wrong.
   base::Result<HttpResponse> once(Http& http, HttpRequest request) override;
   Error explain(const HttpResponse& response, const std::string& what) const override;
   const std::string& region() const { return region_; }

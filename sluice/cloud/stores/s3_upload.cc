@@ -23,7 +23,7 @@ std::vector<std::string> copy_headers(const ObjectName& from, const ObjectFacts&
 
 S3Parts::~S3Parts() {
   if (id_.empty()) return;
-  // Best effort: what is left of an upload costs money until the bucket's rules remove it.
+  // Best effort: the parts of an unfinished upload cost money until the bucket's rules remove them.
   HttpRequest request;
   request.method = "DELETE";
   request.total_timeout = 5;
@@ -142,7 +142,7 @@ base::Result<ObjectFacts> S3Upload::finish() {
     status = parts_.put(buffer_);
     if (status) status = parts_.complete(crc_);
   }
-  // The answer to the request that made it may have been lost, and its repetition refused.
+  // The object may exist although its request failed: the answer was lost, and the repetition refused.
   if (!status && !is_repetition(status.error().code())) return tl::unexpected<Error>(status.error());
   const auto facts = store_.stat(name_, options_.cancelled);
   const bool there = facts && facts->size == written_ && facts->crc32c.value_or(crc_) == crc_;

@@ -9,14 +9,14 @@
 
 namespace sluice::cloud {
 
-// What makes a PUT a copy of this content.
+// Returns the headers that make a PUT a copy of this content.
 std::vector<std::string> copy_headers(const ObjectName& from, const ObjectFacts& facts);
 
-// Of an error after which it is to be seen whether an earlier request, whose answer was lost, was carried
-// out.
+// Returns whether, after this error, the object must be checked: an earlier request whose answer was lost may
+// have been carried out.
 bool is_repetition(Code code);
 
-// A multipart upload; dropped before it is complete, its parts are removed. Threads: one at a time.
+// A multipart upload; if it is dropped before it is complete, its parts are removed. Threads: one at a time.
 class S3Parts {
  public:
   S3Parts(const S3& store, ObjectName name, const UploadOptions& options)
@@ -27,9 +27,9 @@ class S3Parts {
   base::Status put(const std::string& bytes);
   base::Status copy(const ObjectName& from, const ObjectFacts& facts, std::uint64_t first,
                     std::uint64_t last);
-  // The object appears. `crc32c`: of the whole, for the server to compare and keep.
+  // Makes the object appear. `crc32c`: of the whole, for the server to compare and store.
   base::Status complete(std::optional<std::uint32_t> crc32c);
-  // Whether the object was made of as many parts, as its ETag says.
+  // Returns whether the object was made of this number of parts, by its ETag.
   bool made(const ObjectFacts& facts) const;
 
  private:
@@ -42,7 +42,7 @@ class S3Parts {
   const UploadOptions options_;
   std::string id_;                 // of the upload; "" before the first part and after the end
   std::vector<std::string> tags_;  // ETags of the parts
-  std::vector<std::string> sums_;  // their CRC-32C in base64; "" where it is not known
+  std::vector<std::string> sums_;  // the parts' CRC-32C in base64; "" if unknown
 };
 
 class S3Upload : public Upload {
