@@ -9,7 +9,7 @@
 namespace sluice::google {
 namespace {
 
-// "p" of "/v2/projects/p/…", for messages.
+// Returns "p" of "/v2/projects/p/…", for messages.
 std::string project_in(const Call& call) {
   const std::string project = piece_after(call.path.substr(0, call.path.find('?')), "projects");
   return project.substr(0, project.find(':'));
@@ -22,7 +22,7 @@ tl::unexpected<Failure> no_credentials(const Call& call, const cloud::Credential
                 "GOOGLE_APPLICATION_CREDENTIALS");
 }
 
-// Which of several credentials were not enough.
+// Adds to the failure which of several credentials were not enough.
 Failure with_caller(const Failure& failure, const cloud::Credentials& credentials) {
   Failure whole(failure.kind, failure.code(),
                 base::str(failure.what(), base::ends_with(failure.what(), ".") ? "" : ".",
@@ -32,7 +32,7 @@ Failure with_caller(const Failure& failure, const cloud::Credentials& credential
   return whole;
 }
 
-// kUnavailable of the transport: the request may have arrived.
+// Returns whether the request may have arrived although there is no usable answer.
 bool may_have_arrived(const base::Result<cloud::HttpResponse>& response) {
   return !response || response->status >= 500 || response->status == 408;
 }
@@ -78,7 +78,7 @@ base::Result<std::shared_ptr<cloud::Credentials>> Api::credentials() {
   const std::lock_guard lock(mutex_);
   if (credentials_) return credentials_;
   SLUICE_TRY(credentials_, cloud::find_credentials(http_));
-  // A user's own credentials belong to no project: the services ask to be told who pays for the calls.
+  // A user's own credentials belong to no project: the services ask which project pays for the calls.
   if (quota_project_.empty()) quota_project_ = credentials_->quota_project();
   return credentials_;
 }
@@ -94,7 +94,7 @@ base::Result<std::vector<std::string>> Api::headers(const Call& call, std::strin
   if (!call.body.is_null()) lines.push_back("Content-Type: application/json");
   SLUICE_TRY(const auto credentials, this->credentials());
   if (credentials->anonymous()) {
-    // Only a server on this machine is spoken to by nobody in particular.
+    // Anonymous requests are sent only to a server on this machine.
     if (options_.credentials) return lines;
     return tl::unexpected<Error>(no_credentials(call, *credentials).value());
   }
@@ -130,7 +130,7 @@ Outcome<Json> Api::call(const Call& call) {
   while (true) {
     std::string authorization;
     auto lines = headers(call, authorization);
-    if (!lines && lines.error().code() == Code::kUnavailable) {  // of the token: nothing was sent
+    if (!lines && lines.error().code() == Code::kUnavailable) {  // by the token's server: nothing was sent
       const auto waited =
           again.wait(Error(Code::kUnavailable, base::str(call.what, ": ", lines.error().what())));
       if (waited) continue;
@@ -138,7 +138,7 @@ Outcome<Json> Api::call(const Call& call) {
     }
     if (!lines) {
       Failure failure(lines.error());
-      // A file that is not there or cannot be read, a token that is refused: nothing goes on without it.
+      // A missing or unreadable file, or a refused token: no request is possible without credentials.
       if (failure.kind != Kind::kPassing && failure.kind != Kind::kCancelled)
         failure.kind = Kind::kCredentials;
       return tl::unexpected<Failure>(failure);
@@ -159,7 +159,7 @@ Outcome<Json> Api::call(const Call& call) {
                                          base::str(call.what, ": ", response.error().what()));
     failure.after_lost = lost;
     if (failure.kind == Kind::kCredentials && !authorization.empty() && !renewed) {
-      credentials_->reject(authorization);  // it may have ended early: once with a new one
+      credentials_->reject(authorization);  // it may have expired early: try once with a new one
       renewed = true;
       continue;
     }
@@ -180,7 +180,7 @@ Outcome<Json> Api::pages(const Call& first, const std::string& field, std::vecto
   while (true) {
     GOOGLE_TRY(const Json page, this->call(call));
     for (const Json& item : elements(page, field)) all.push_back(item);
-    // One field of tpu and file, another of compute.
+    // tpu and file have one of these fields, compute the other.
     for (const char* name : {"unreachable", "unreachables"})
       for (const std::string& place : items(page, name))
         if (unreachable != nullptr) unreachable->push_back(last_piece(place));

@@ -1,5 +1,5 @@
-// One caller of Google's REST services: authenticates, tries again, says what errors mean, and in a dry run
-// prints what it would change instead of changing it.
+// A client of Google's REST services: authenticates, tries again, classifies errors, and in a dry run prints
+// changes instead of making them.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace sluice::google {
 
 enum class Service { kTpu, kCompute, kFilestore, kStorage, kServiceUsage, kResourceManager };
 
-// "tpu.googleapis.com".
+// Returns "tpu.googleapis.com".
 std::string host_of(Service service);
 
 struct Call {
@@ -25,34 +25,36 @@ struct Call {
   std::string method = "GET";
   std::string path;  // from the root, percent-encoded where needed: "/v2/projects/p/locations/z/nodes"
   std::vector<std::pair<std::string, std::string>> query = {};
-  Json body = nullptr;  // null: none
+  Json body = nullptr;  // null: no body
   std::string what;     // begins the messages: "creating the node x in z"
-  // A GET that asks for nothing new (a POST that only reads, as :getGuestAttributes and testIamPermissions,
-  // is sent in a dry run too).
+  // A request that changes nothing: a dry run sends it. For a POST that only reads, as :getGuestAttributes
+  // and testIamPermissions; a GET always counts as one.
   bool reads = false;
 };
 
 struct ApiOptions {
-  // http://127.0.0.1:PORT: all services are there, on the same paths. Empty: https://SERVICE.googleapis.com.
+  // http://127.0.0.1:PORT: this server has all services, on the same paths. Empty:
+  // https://SERVICE.googleapis.com.
   std::string endpoint;
-  bool dry_run = false;  // what would change something is printed, not sent; what only reads is sent
-  // Where a dry run writes to; standard output by default.
+  bool dry_run = false;  // changes are printed, not sent; reads are sent
+  // The output of a dry run; standard output by default.
   std::function<void(const std::string& text)> print;
   cloud::HttpOptions http;
-  std::shared_ptr<cloud::Credentials> credentials;  // null: looked for at the first request
-  std::string quota_project;  // x-goog-user-project; empty: that of the credentials' file, if it has one
+  std::shared_ptr<cloud::Credentials> credentials;  // null: searched for at the first request
+  std::string quota_project;  // x-goog-user-project; empty: from the credentials' file, if it has one
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// SLUICE_GOOGLE_ENDPOINT (only plain http on loopback, then without a token unless SLUICE_GOOGLE_TOKEN is
-// set), SLUICE_GOOGLE_TOKEN (an access token, instead of the credentials), SLUICE_CLOUD_RETRY.
+// Reads SLUICE_GOOGLE_ENDPOINT (only plain http on loopback, then without a token unless SLUICE_GOOGLE_TOKEN
+// is set), SLUICE_GOOGLE_TOKEN (an access token, instead of the credentials), SLUICE_CLOUD_RETRY.
 base::Result<ApiOptions> api_options_of_environment();
 
-// The project of SLUICE_GOOGLE_PROJECT, GOOGLE_CLOUD_PROJECT or CLOUDSDK_CORE_PROJECT, gcloud's active
-// configuration, the credentials' file, or the machine's metadata (asked only on a machine of Google's).
+// Returns the project of SLUICE_GOOGLE_PROJECT, GOOGLE_CLOUD_PROJECT or CLOUDSDK_CORE_PROJECT, gcloud's
+// active configuration, the credentials' file, or the machine's metadata (asked only on a machine of
+// Google's).
 base::Result<std::string> default_project();
 
-// What a list found, and the zones (or regions) that did not answer: without these a list would lie.
+// The items of a list, and the zones (or regions) that did not answer and may have more.
 template <typename T>
 struct Listed {
   std::vector<T> items;
@@ -64,16 +66,15 @@ class Api {
  public:
   explicit Api(ApiOptions options);
 
-  // The answer's JSON; {} where it has no body. Tries again on 408, 429, 5xx and lost connections as the
-  // retry policy says, with Retry-After; a 429 that says that a quota is used up is final. A mutation whose
-  // answer was lost is sent again: the Failure of the second try (kExists, kNotFound) has after_lost set.
-  // In a dry run what changes something is printed (method, URL, body) and answered with {}.
+  // Returns the answer's JSON; {} if it has no body. Tries again on 408, 429, 5xx and lost connections by the
+  // retry policy, with Retry-After; a 429 for a used-up quota is final. A mutation whose answer was lost is
+  // sent again: the Failure of the second try (kExists, kNotFound) has after_lost set. In a dry run a
+  // mutation is printed (method, URL, body) and answered with {}.
   Outcome<Json> call(const Call& call);
 
-  // A list over all its pages: `field` of each is put together. Scopes that could not be reached are in
-  // `unreachable`.
+  // Returns a list over all its pages: joins `field` of each. Unreachable scopes are added to `unreachable`.
   Outcome<Json> pages(const Call& call, const std::string& field, std::vector<std::string>* unreachable);
-  // The same, each item read by `item_of`.
+  // Lists like pages() and reads each item with `item_of`.
   template <typename T>
   Outcome<Listed<T>> list(const Call& call, const std::string& field, T (*item_of)(const Json&)) {
     Listed<T> listed;
@@ -82,17 +83,17 @@ class Api {
     return listed;
   }
 
-  // "https://tpu.googleapis.com/v2/…?a=b", or the same on the endpoint.
+  // Returns "https://tpu.googleapis.com/v2/…?a=b", or the same path on the endpoint.
   std::string url(const Call& call) const;
 
-  // Whether there is anybody to make requests as: false where credentials were looked for and there are none.
-  // An error for some that cannot be used. Sends no request to a service.
+  // Returns whether requests can be authenticated: false if no credentials were found. An error if they
+  // cannot be used. Sends no request to a service.
   base::Result<bool> has_credentials();
 
   const ApiOptions& options() const { return options_; }
   bool dry_run() const { return options_.dry_run; }
   const cloud::Clock& clock() const { return options_.http.clock; }
-  // How many requests were sent, and mutations printed instead.
+  // Returns the number of requests sent, and of mutations printed instead.
   int sent() const { return sent_; }
 
  private:

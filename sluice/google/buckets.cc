@@ -60,7 +60,7 @@ Done Buckets::remove(const std::string& name) {
   const auto answer = api_.call(call_for("DELETE", below(name), "deleting the bucket " + name));
   if (answer) return {};
   Failure failure = answer.error();
-  // The one conflict that deleting knows: there are objects in it.
+  // The only conflict of a delete: the bucket contains objects.
   if (failure.status == 409) failure.kind = Kind::kWrongState;
   return tl::unexpected<Failure>(failure);
 }

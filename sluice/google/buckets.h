@@ -1,4 +1,4 @@
-// Buckets of Cloud Storage as resources; their objects are cloud::Storage's.
+// Buckets of Cloud Storage as resources; cloud::Storage has their objects.
 #pragma once
 
 #include <string>
@@ -22,12 +22,13 @@ class Buckets {
 
   Outcome<Bucket> get(const std::string& name);
   Outcome<std::vector<Bucket>> list();
-  // The body as of buckets.insert, with its name. kExists when anybody in the world has one of that name.
+  // `body`: as for buckets.insert, with the name. kExists if anybody in the world has a bucket of that name.
   Outcome<Bucket> create(const Json& body);
   Outcome<Bucket> patch(const std::string& name, const Json& body);
-  // kWrongState while there are objects in it.
+  // kWrongState while it contains objects.
   Done remove(const std::string& name);
-  // The names of up to `limit` objects (0: of all), and deleting one, which may be gone already.
+  // Returns the names of up to `limit` objects (0: all); remove_object deletes one, which may already be
+  // gone.
   Outcome<std::vector<std::string>> objects(const std::string& name, int limit = 0);
   Done remove_object(const std::string& name, const std::string& object);
 

@@ -22,7 +22,7 @@ std::string new_request_id() {
   const auto word = [&] { return static_cast<unsigned>(random()); };
   const unsigned b = word(), c = word();
   char text[40];
-  // Version 4 of RFC 4122: 122 bits by chance.
+  // Version 4 of RFC 4122: 122 random bits.
   std::snprintf(text, sizeof text, "%08x-%04x-4%03x-%04x-%04x%08x", word(), b >> 16, b & 0xfff,
                 0x8000 | (c & 0x3fff), c >> 16, word());
   return text;
@@ -42,7 +42,7 @@ std::string Compute::path(const Scope& scope, const std::string& collection) con
 
 Outcome<Operation> Compute::mutate(Call call) {
   call.service = Service::kCompute;
-  // The same id in each try: what was lost on the way back happens once.
+  // The same id in each try: a mutation whose answer was lost happens only once.
   call.query.emplace_back("requestId", new_request_id());
   GOOGLE_TRY(const Json answer, api_.call(call));
   return operation_of(Service::kCompute, "", answer, call.what);

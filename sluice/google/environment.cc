@@ -1,4 +1,4 @@
-// What the environment says of Google: where its services are, who asks, and about which project.
+// The settings for Google in the environment: endpoint, credentials and project.
 #include "sluice/base/environment.h"
 #include "sluice/base/file.h"
 #include "sluice/base/parse_json.h"
@@ -14,7 +14,7 @@ std::string gcloud_folder() {
   return folder ? *folder : base::expand_home("~/.config/gcloud");
 }
 
-// `project` of [core] in gcloud's active configuration; "" when there is none.
+// Returns `project` of [core] in gcloud's active configuration; "" if it is not set.
 std::string gcloud_project() {
   const auto active = base::read_file(base::join_path(gcloud_folder(), "active_config"));
   const std::string name = active ? std::string(base::trim(*active)) : "default";

@@ -13,9 +13,9 @@ namespace {
 
 bool has(const std::string& text, std::string_view piece) { return text.find(piece) != std::string::npos; }
 
-constexpr size_t kLongestSaid = 4000;  // of what is searched: std::regex calls itself for each character
+constexpr size_t kLongestSaid = 4000;  // limit of the searched text: std::regex recurses for each character
 
-// In small letters.
+// Returns the text in lower case, cut to the limit.
 std::string searched(const std::string& said) {
   std::string text = said.substr(0, kLongestSaid);
   for (char& c : text)
@@ -27,7 +27,8 @@ bool has_any(const std::string& text, std::initializer_list<std::string_view> pi
   return std::any_of(pieces.begin(), pieces.end(), [&](std::string_view piece) { return has(text, piece); });
 }
 
-// The zone, or a reservation, has none of these free now. failure_test.cc has the services' wordings.
+// Returns whether the zone, or a reservation, has no free capacity. failure_test.cc has the services'
+// wordings.
 bool says_no_capacity(const std::string& said) {
   const std::string text = searched(said);
   static const std::regex lacks(
@@ -42,7 +43,7 @@ bool says_no_capacity(const std::string& said) {
          std::regex_search(text, lacks);
 }
 
-// Limits on requests in a time pass by themselves.
+// Returns whether a limit on requests per time was reached, which passes by itself.
 bool says_rate(const std::string& said) {
   const std::string text = searched(said);
   static const std::regex per(
@@ -50,9 +51,9 @@ bool says_rate(const std::string& said) {
   return std::regex_search(text, per);
 }
 
-// Of the wordings: "Quota limit 'N' has been exceeded. Limit: 0 in region R.", "Quota 'N' exceeded.
-// Limit: 24.0 in region R.", "Quota 'N' exhausted. Limit 20800 in region R", "Quota exceeded for quota metric
-// 'M' and limit 'N' …", "Insufficient regional quota to satisfy request: resource "N": …".
+// Reads the quota from these wordings: "Quota limit 'N' has been exceeded. Limit: 0 in region R.", "Quota 'N'
+// exceeded. Limit: 24.0 in region R.", "Quota 'N' exhausted. Limit 20800 in region R", "Quota exceeded for
+// quota metric 'M' and limit 'N' …", "Insufficient regional quota to satisfy request: resource "N": …".
 std::optional<Quota> quota_said(const std::string& whole) {
   const std::string said = whole.substr(0, kLongestSaid), text = searched(whole);
   static const std::regex name(
@@ -76,7 +77,7 @@ std::optional<Quota> quota_said(const std::string& whole) {
   const auto figure = [&](const std::regex& pattern) {
     if (!std::regex_search(said, match, pattern)) return -1.0;
     std::string digits = match[1];
-    if (digits.back() == '.') digits.pop_back();  // the sentence's
+    if (digits.back() == '.') digits.pop_back();  // the end of the sentence
     return base::number_of<double>(digits).value_or(-1);
   };
   quota.limit = figure(limit);
@@ -96,7 +97,7 @@ std::string quota_text(const Quota& quota) {
   return text + ". Ask for more at Quotas in the console, or use another region or capacity";
 }
 
-// What the error's details add: of google.rpc.QuotaFailure and compute's errorDetails.
+// Adds what the error's details have: google.rpc.QuotaFailure and compute's errorDetails.
 void add_details(const Json& error, Quota& quota) {
   const auto take = [&](const Json& info) {
     if (quota.name.empty()) quota.name = text(info, "limitName");
@@ -237,8 +238,8 @@ Failure failure_of_answer(int status, const std::string& body, const std::string
 }
 
 Failure failure_of_operation(const Json& error, const std::string& what) {
-  // Compute's list has one error as a rule; google.rpc.Status is one. Of several, that counts which says what
-  // is lacking.
+  // Compute's list usually has one error; google.rpc.Status is one. Among several, the error that names what
+  // is lacking counts.
   const auto several = elements(error, "errors");
   const auto telling = std::find_if(several.begin(), several.end(), [](const Json& each) {
     return says_no_capacity(text(each, "code") + " " + text(each, "message")) ||
@@ -258,7 +259,7 @@ Failure failure_of_operation(const Json& error, const std::string& what) {
   if (has(code, "NOT_FOUND") || code == "5") return {Kind::kNotFound, Code::kNotFound, message};
   if (code == "7" || has(code, "PERMISSION")) return {Kind::kForbidden, Code::kPermissionDenied, message};
   if (says_rate(said)) return {Kind::kPassing, Code::kUnavailable, message};
-  // Code 8 without words of quota is the zone's capacity; 9 a reservation's, or something that is not ready.
+  // Code 8 without quota words is the zone's capacity; 9 is a reservation's, or something that is not ready.
   if (code == "9" && !has(searched(said), "capacity"))
     return {Kind::kWrongState, Code::kFailedPrecondition, message};
   if (code == "8" || code == "9") {

@@ -11,7 +11,7 @@ struct Filestore {
   std::string zone, id, tier;
   std::string state;  // CREATING, READY, REPAIRING, DELETING, ERROR
   double capacity_gb = 0;
-  std::string ip;  // of the first network; "" before READY
+  std::string ip;  // in the first network; "" before READY
   Texts labels;
   double created = 0;
   Json json;
@@ -23,7 +23,7 @@ class Filestores {
  public:
   Filestores(Api& api, std::string project) : api_(api), project_(std::move(project)) {}
 
-  // `location`: a zone, or a region for the tiers of a region; "-" in a list: all.
+  // `location`: a zone, or a region for regional tiers; "-" lists all.
   Outcome<Filestore> get(const std::string& location, const std::string& id);
   Outcome<Listed<Filestore>> list(const std::string& location = "-");
   Outcome<Operation> create(const std::string& location, const std::string& id, const Json& body);

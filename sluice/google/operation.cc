@@ -17,7 +17,7 @@ void take(Operation& operation, const Json& answer) {
   operation.error = at(answer, "error");
 }
 
-// "/compute/v1/projects/…" of a URL on whatever host.
+// Returns "/compute/v1/projects/…" of a URL, for any host.
 std::string path_of_link(const std::string& link) {
   const auto scheme = link.find("://");
   const auto slash = link.find('/', scheme == std::string::npos ? 0 : scheme + 3);
@@ -33,7 +33,7 @@ Operation operation_of(Service service, const std::string& version, const Json& 
   operation.what = what;
   take(operation, answer);
   if (answer.empty()) {
-    operation.done = true;  // a dry run's
+    operation.done = true;  // the answer of a dry run
   } else if (service == Service::kCompute) {
     operation.path = path_of_link(text(answer, "selfLink"));
   } else {
@@ -68,7 +68,7 @@ Done wait(Api& api, Operation operation, const Wait& how) {
     call.path = operation.path;
     call.what = operation.what + ": its operation";
     auto answer = api.call(call);
-    // Operations are forgotten after a while, also done ones: the resource has the last word.
+    // Services delete operations after a while, also finished ones: the resource decides.
     if (!answer && answer.error().kind == Kind::kNotFound) return {};
     if (!answer) return tl::unexpected<Failure>(answer.error());
     take(operation, *answer);

@@ -39,7 +39,7 @@ Outcome<std::vector<Quota>> Projects::quota_limits(const std::string& service) {
       for (const Json& bucket : elements(limit, "quotaBuckets")) {
         const std::string region = text(bucket, "dimensions.region"), zone = text(bucket, "dimensions.zone");
         const double limit_there = number(bucket, "effectiveLimit");
-        // Limits on requests have no place, and -1 is none.
+        // Limits on requests have no place, and -1 means no limit.
         if ((region.empty() && zone.empty()) || limit_there < 0) continue;
         quotas.push_back(
             {last_piece(text(limit, "name")), limit_there, -1, zone.empty() ? region : zone, zone.empty()});

@@ -1,4 +1,4 @@
-// A project: which services it has enabled, and what the caller may do in it.
+// A project: its enabled services, and the caller's permissions in it.
 #pragma once
 
 #include <string>
@@ -13,13 +13,13 @@ class Projects {
  public:
   Projects(Api& api, std::string project) : api_(api), project_(std::move(project)) {}
 
-  // Of these ("tpu.googleapis.com"), the ones that are not enabled.
+  // Returns the services among these ("tpu.googleapis.com") that are not enabled.
   Outcome<std::vector<std::string>> disabled(const std::vector<std::string>& services);
-  // "gcloud services enable A B --project=P".
+  // Returns "gcloud services enable A B --project=P".
   std::string enable_command(const std::vector<std::string>& services) const;
-  // The limits of a service by region and zone, also those of 0; what is used is not said.
+  // Returns the limits of a service by region and zone, including limits of 0; the usage is unknown.
   Outcome<std::vector<Quota>> quota_limits(const std::string& service);
-  // Of these ("tpu.nodes.create"), the ones that the caller does not have.
+  // Returns the permissions among these ("tpu.nodes.create") that the caller does not have.
   Outcome<std::vector<std::string>> missing_permissions(const std::vector<std::string>& permissions);
 
  private:

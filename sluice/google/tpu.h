@@ -18,25 +18,25 @@ struct Endpoint {
 
 struct Node {
   std::string project, zone, id;
-  std::string type;            // "v3-32"; of a node with acceleratorConfig "V3 4x4"
+  std::string type;            // "v3-32"; for a node with acceleratorConfig "V3 4x4"
   std::string runtime, state;  // state: CREATING, READY, PREEMPTED …
   std::string health, health_description;
-  std::string queued_resource;  // the id of the queue entry that made it; "": none
+  std::string queued_resource;  // the id of the queue entry that created it; "": created without one
   std::string description, service_account;
   std::vector<Endpoint> endpoints;  // in worker order
   Texts labels, metadata;
   std::vector<std::string> symptoms;
   bool spot = false, reserved = false;
   double created = 0;  // seconds since 1970
-  Json json;           // all of it, as the API gave it
+  Json json;           // the whole node as the API returned it
 
-  // "projects/p/locations/z/nodes/i".
+  // Returns "projects/p/locations/z/nodes/i".
   std::string name() const;
 };
 Node node_of(const Json& json);
 
 struct QueuedNode {
-  std::string id;  // "": the entry makes several, of multislice_prefix
+  std::string id;  // "": the entry creates several nodes, named by a prefix
   std::string type;
   Texts labels;
   std::string description;
@@ -44,10 +44,10 @@ struct QueuedNode {
 struct QueuedResource {
   std::string project, zone, id;
   std::string state;      // ACCEPTED, WAITING_FOR_RESOURCES, ACTIVE, SUSPENDED, FAILED …
-  std::string initiator;  // USER or SERVICE: who brought it into that state
-  Json error = nullptr;   // of FAILED
+  std::string initiator;  // USER or SERVICE: who caused that state
+  Json error = nullptr;   // for FAILED
   std::vector<QueuedNode> nodes;
-  int slices = 1;  // nodes that it makes, also by multislice
+  int slices = 1;  // number of nodes that it creates, also with multislice
   bool spot = false, flex_start = false;
   std::string reservation;
   double created = 0;
@@ -62,30 +62,30 @@ class Tpu {
  public:
   Tpu(Api& api, std::string project) : api_(api), project_(std::move(project)) {}
 
-  // zone "-": all zones. A node is a list's item as get() gives it.
+  // Zone "-" means all zones. A node in a list has the same fields as from get().
   Outcome<Node> node(const std::string& zone, const std::string& id);
   Outcome<Listed<Node>> nodes(const std::string& zone = "-");
   Outcome<Operation> create_node(const std::string& zone, const std::string& id, const Json& body);
-  // kNotFound when there is none.
+  // kNotFound if it does not exist.
   Outcome<Operation> delete_node(const std::string& zone, const std::string& id);
   Outcome<Operation> start_node(const std::string& zone, const std::string& id);
-  // Only of nodes with one host.
+  // Only for nodes with one host.
   Outcome<Operation> stop_node(const std::string& zone, const std::string& id);
   // Each replaces the whole map: read, extend, write.
   Outcome<Operation> patch_metadata(const std::string& zone, const std::string& id, const Texts& metadata);
   Outcome<Operation> patch_labels(const std::string& zone, const std::string& id, const Texts& labels);
-  // Guest attributes below query_path ("hostkeys/") of all workers, or of those named: one element a worker,
-  // in worker order, {queryValue: {items: [{namespace, key, value}]}}.
+  // Returns guest attributes below query_path ("hostkeys/") of all workers, or of those named: one element a
+  // worker, in worker order, {queryValue: {items: [{namespace, key, value}]}}.
   Outcome<std::vector<Json>> guest_attributes(const std::string& zone, const std::string& id,
                                               const std::string& query_path,
                                               const std::vector<std::string>& workers = {});
 
   Outcome<QueuedResource> queued(const std::string& zone, const std::string& id);
   Outcome<Listed<QueuedResource>> queued_list(const std::string& zone = "-");
-  // `alpha`: by v2alpha1, for runDuration and provisioningModel.
+  // `alpha`: use v2alpha1, for runDuration and provisioningModel.
   Outcome<Operation> create_queued(const std::string& zone, const std::string& id, const Json& body,
                                    bool alpha = false);
-  // With `force` its node goes too.
+  // `force` deletes its node too.
   Outcome<Operation> delete_queued(const std::string& zone, const std::string& id, bool force);
   Outcome<Operation> reset_queued(const std::string& zone, const std::string& id);
 
