@@ -8,8 +8,8 @@
 
 namespace sluice::pod {
 
-// With a pipe to each standard stream, whose ends here do not block, and in a session of its own, so that a
-// terminal's Ctrl-C does not reach it.
+// Starts a command in a session of its own, so that a terminal's Ctrl-C does not reach it, with a nonblocking
+// pipe to each standard stream.
 inline base::Result<base::Process> start_child(const std::vector<std::string>& command) {
   base::ProcessOptions options;
   options.input = base::ProcessOptions::Input::kPipe;

@@ -22,11 +22,11 @@
 namespace sluice::pod {
 namespace {
 
-constexpr int kSetup = -1;  // in place of an attempt's number
+constexpr int kSetup = -1;  // replaces an attempt's number
 constexpr int kFailureLines = 20;
 constexpr const char* kKeyShown = "(a new random key for each attempt)";
 
-// A port of this machine that nothing listens on.
+// Returns a port of this machine that nothing listens on.
 int free_port() {
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address{};
@@ -39,7 +39,7 @@ int free_port() {
   return bound ? ntohs(address.sin_port) : 8476;
 }
 
-// Three pipes and a log for each worker.
+// Each worker needs three pipes and a log.
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
@@ -59,13 +59,13 @@ std::string script_of(const Job& job, int worker, int attempt, int port, const s
                        job.program.sha256);
 }
 
-constexpr double kLongAttempt = 60;                      // seconds after which an attempt has got going
+constexpr double kLongAttempt = 60;                      // seconds after which an attempt counts as stable
 constexpr double kFirstPause = 0.5, kLongestPause = 60;  // before a restart
 
-// 1 where it was no exit status of the command that ended the worker.
+// Returns the exit status of the worker's command; 1 if the worker ended in another way.
 int exit_status(const Ending& ending) { return ending.reason == "exited" ? ending.status : 1; }
 
-// Wrong usage, a missed target and a command that is not there stay so, however often they are tried.
+// Wrong usage, a missed target and a missing command fail again however often they are tried.
 bool is_worth_another_try(const Ending& ending) {
   if (ending.reason != "exited") return true;
   return ending.status != 2 && ending.status != 21 && ending.status != 126 && ending.status != 127;
@@ -118,7 +118,7 @@ int Client::begin(const std::function<void()>& on_started) {
   return attempts(false, false, on_started);
 }
 
-// What --program and --sync bring.
+// Copies what --program and --sync name.
 base::Status Client::copy_to_hosts() {
   const Job& job = record_.job;
   const std::string folder = run_folder(job.id);
@@ -148,7 +148,7 @@ RoundResult Client::set_up() {
 
 RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>& on_started) {
   const Job& job = record_.job;
-  const std::string key = base::new_secret();  // in the workers' environment and in no record
+  const std::string key = base::new_secret();  // in the workers' environment, but in no record
   RoundPlan plan;
   plan.name = std::to_string(record_.attempt);
   plan.attach = attach;
@@ -168,7 +168,7 @@ RoundResult Client::attempt(bool attach, bool stop, const std::function<void()>&
   Round round(job, std::move(plan), console_, signals_);
   if (stop) round.stop_at_once();
   RoundResult result = round.to_end();
-  // A client that took the run over knows of some endings from its predecessor.
+  // A client that took over the run has some endings from its predecessor.
   for (size_t i = 0; i < earlier.size(); ++i) {
     if (!earlier[i]) continue;
     result.endings[i] = earlier[i];
@@ -194,8 +194,8 @@ int Client::attempts(bool attach, bool stop, const std::function<void()>& on_sta
   }
 }
 
-// What fails at once will mostly fail again: each restart waits twice as long as the one before, until an
-// attempt lasts. False: a signal came.
+// Pauses before a restart. What fails at once will mostly fail again: each restart waits twice as long as the
+// one before, until an attempt is stable. Returns false if a signal came.
 bool Client::pause_after(double seconds) {
   quick_failures_ = seconds < kLongAttempt ? quick_failures_ + 1 : 1;
   const double pause = std::min(kLongestPause, kFirstPause * std::exp2(quick_failures_ - 1));
@@ -232,7 +232,7 @@ int Client::finish(const RoundResult& result, const std::string& what) {
     record_.state = "succeeded";
     record_.ended = base::wall_seconds();
     keep();
-    return console_.is_incomplete() ? 1 : 0;  // of this program; the run itself has succeeded
+    return console_.is_incomplete() ? 1 : 0;  // for this program; the run itself has succeeded
   }
   const Ending& ending = *result.endings[static_cast<size_t>(*result.first_failure)];
   return finish_failed(exit_status(ending),
@@ -263,7 +263,7 @@ int Client::finish_failed(int status, const std::string& cause) {
   return status;
 }
 
-// The first failure with the end of its log, then the others in the order of their time.
+// Describes the first failure with the end of its log, then the others in the order of their time.
 std::string Client::describe_failure(const RoundResult& result, int attempt_or_setup) const {
   const Job& job = record_.job;
   const int first = *result.first_failure;

@@ -1,4 +1,4 @@
-// The client of a run: it starts the workers, keeps their logs, stops all when one fails, starts them again.
+// The client of a run: starts the workers, keeps their logs, stops all if one fails, and restarts them.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,14 @@ namespace sluice::pod {
 
 class Client {
  public:
-  // Holds the run's lock as long as it lives. Errors: another client has it; a folder that cannot be written.
-  // `background`: shows nothing on standard output, and the end of its terminal does not matter.
+  // The client holds the run's lock while it lives. Errors: another client has the lock; a folder cannot be
+  // written. `background`: nothing is shown on standard output, and the end of the terminal is ignored.
   static base::Result<std::unique_ptr<Client>> open(RunRecord record, bool background);
 
-  // From --program and --sync to the end; `on_started` is called when all workers run. The exit status of
-  // `sluice run`.
+  // Carries out the run from --program and --sync to its end; calls `on_started` when all workers run.
+  // Returns the exit status of `sluice run`.
   int begin(const std::function<void()>& on_started = {});
-  // The same from where an earlier client left the run; `stop`: only to end it.
+  // Continues where an earlier client left the run, like begin(); `stop`: only ends it.
   int take_over(bool stop);
 
  private:
@@ -40,10 +40,10 @@ class Client {
   Console console_;
   Signals signals_;
   double kept_ = 0;
-  int quick_failures_ = 0;  // attempts in a row that did not last
+  int quick_failures_ = 0;  // consecutive attempts that did not become stable
 };
 
-// What `sluice run --dry-run` prints: each command and script, exactly.
+// Returns what `sluice run --dry-run` prints: each command and script, exactly.
 std::string describe_commands(const Job& job);
 
 }  // namespace sluice::pod

@@ -15,7 +15,7 @@
 namespace sluice::pod {
 namespace {
 
-// A pipe that is ready takes so much without waiting.
+// A pipe that is ready takes this number of bytes without blocking.
 constexpr size_t kBlock = 4096;
 
 bool is_ready(int descriptor) {
@@ -27,7 +27,7 @@ bool is_ready(int descriptor) {
 
 void say(const std::string& text) {
   std::string shown = harmless(text);
-  std::replace(shown.begin(), shown.end(), '\r', ' ');  // the line's beginning stays what it is
+  std::replace(shown.begin(), shown.end(), '\r', ' ');  // a line must keep its beginning
   std::fprintf(stderr, "sluice run: %s\n", shown.c_str());
 }
 
@@ -78,7 +78,7 @@ void Console::move() {
   }
 }
 
-// A pipe without a reader, or a terminal that is gone, or a disk that is full.
+// Handles a pipe without a reader, a closed terminal, or a full disk.
 void Console::lose_output(int error) {
   to_show_.clear();
   if (error == EPIPE || error == EIO) {

@@ -1,5 +1,5 @@
-// What the client shows and keeps: the merged lines of the workers on standard output and in merged.log, its
-// own messages on standard error.
+// The client's output: the merged lines of the workers on standard output and in merged.log, its own messages
+// on standard error.
 #pragma once
 
 #include <poll.h>
@@ -12,30 +12,30 @@
 
 namespace sluice::pod {
 
-// "sluice run: TEXT" on standard error, without what a terminal would obey (terminal.h).
+// Writes "sluice run: TEXT" to standard error, without terminal control sequences (terminal.h).
 void say(const std::string& text);
 
 class Console {
  public:
-  // Appends to the file; `quiet`: shows nothing; `raw`: the workers' bytes as they are, else without what a
-  // terminal would obey: also what a file or a pipe takes is shown on one some day.
+  // Appends to the file. `quiet`: shows nothing. `raw`: writes the workers' bytes unchanged, else without
+  // terminal control sequences, also to files and pipes: their content is shown on a terminal some day.
   static base::Result<Console> open(const std::string& merged_log, bool quiet, bool raw);
   Console(Console&& other) noexcept;
   Console& operator=(Console&&) = delete;
   ~Console();
 
-  // Whole lines.
+  // Adds whole lines.
   void add(const std::string& lines);
-  // Shows what standard output takes without waiting.
+  // Shows what standard output takes without blocking.
   void move();
   void add_to(std::vector<pollfd>& polled) const;
-  // So much waits for a slow reader that no more should come.
+  // Returns whether more than 1 MiB waits for a slow reader, so that no more should be added.
   bool is_full() const { return to_show_.size() > (1 << 20); }
-  // Standard output was closed by its reader.
+  // Returns whether standard output was closed by its reader.
   bool is_cut_off() const { return cut_off_; }
-  // Standard output took not all of it, for example because its disk is full.
+  // Returns whether standard output lacks a part, for example because its disk is full.
   bool is_incomplete() const { return is_incomplete_; }
-  // Shows the rest, for at most so long.
+  // Shows the rest, for at most `seconds`.
   void finish(double seconds);
 
  private:
@@ -46,7 +46,7 @@ class Console {
   std::string to_show_;
 };
 
-// Appends all bytes; false when the disk is full or the like.
+// Appends all bytes; returns false on an error, for example a full disk.
 bool write_all(int descriptor, const std::string& bytes);
 
 }  // namespace sluice::pod

@@ -10,25 +10,25 @@
 namespace sluice::pod {
 namespace {
 
-// Seconds between the SIGTERM and the end: Sluice's trainer saves within 25.
+// Seconds between SIGTERM and the end: Sluice's trainer saves within 25.
 constexpr int kSecondsToSave = 60;
-// The names of pods are this one, the job's, two numbers and five letters, 63 characters in all.
+// A pod's name has this name, the job's name, two numbers and five letters, 63 characters in all.
 constexpr size_t kLongestName = 40;
 
-// The secret without which nobody takes part in the run, made again for each job on the machine where the job
-// begins: the file has none. Slurm hands it on with the environment.
+// Creates the run's key, without which no process can take part. It is created for each job on the machine
+// where the job starts, so the file does not contain it. Slurm passes it on with the environment.
 constexpr const char* kMakeKey =
     "SLUICE_RUN_KEY=${SLUICE_RUN_KEY:-$(od -An -vtx1 -N32 /dev/urandom | tr -d ' \\n')}\n"
     "export SLUICE_RUN_KEY\n";
 
-// Whether --env says it.
+// Returns whether --env sets the key.
 bool has_key(const Job& job) {
   return std::any_of(job.environment.begin(), job.environment.end(),
                      [](const auto& each) { return each.first == "SLUICE_RUN_KEY"; });
 }
 
-// The same from a Secret of the cluster; without that Secret the job runs, and says that it is open to the
-// network.
+// Takes the key from a Secret of the cluster; without that Secret the job runs, and warns that it is open to
+// the network.
 std::string key_of_jobset(const std::string& name) {
   return base::str(
       "              - name: \"SLUICE_RUN_KEY\"\n"
@@ -57,7 +57,7 @@ base::Status check(const Job& job, const std::string& name) {
   return {};
 }
 
-// An object's name in Kubernetes, as a label's value has it.
+// Checks an object's name in Kubernetes, which is also used as a label's value.
 base::Status check_kubernetes_name(const char* flag, const std::string& name) {
   constexpr size_t kLongest = 63;
   const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
@@ -69,7 +69,8 @@ base::Status check_kubernetes_name(const char* flag, const std::string& name) {
                     " small letters, digits, dashes and dots, found \"", name, "\"");
 }
 
-// How GKE calls the nodes of a generation (the label cloud.google.com/gke-tpu-accelerator); "": it has none.
+// Returns GKE's name for the nodes of a generation (the label cloud.google.com/gke-tpu-accelerator); "": GKE
+// has no such nodes.
 std::string accelerator_label(const estimate::TpuSlice& slice) {
   const std::string& generation = slice.generation->name;
   if (generation == "v3") return slice.hosts == 1 ? "tpu-v3-device" : "tpu-v3-slice";
@@ -81,14 +82,14 @@ std::string accelerator_label(const estimate::TpuSlice& slice) {
   return "";
 }
 
-// A string of YAML. Kubernetes replaces $(NAME) in commands and variables, and $$ is a dollar.
+// Returns a string of YAML. Kubernetes replaces $(NAME) in commands and variables; $$ is a dollar.
 std::string yaml(const std::string& text) {
   std::string escaped;
   for (char c : text) escaped += c == '$' ? "$$" : std::string(1, c);
   return nlohmann::json(escaped).dump();
 }
 
-// The labels by which Kueue takes the JobSet into a queue, and holds it back until the nodes are free for it.
+// Returns the labels with which Kueue queues the JobSet, and holds it back until nodes are free.
 std::string queue_labels(const QueueLabels& queue) {
   if (queue.name.empty()) return "";
   std::string text =
@@ -203,10 +204,10 @@ base::Result<std::string> sbatch_script(const Job& job, const std::string& name,
   if (!job.setup.empty())
     text += base::str("# Once on each node.\nsrun --label --ntasks=", nodes,
                       " --ntasks-per-node=1 --kill-on-bad-exit=1 sh -c ", quote(job.setup), " || exit\n");
-  // srun's status does not say which worker failed: srun ends the others by SIGTERM, and gives the highest
-  // status, which is their 143. Its own lines on standard error do; workers' lines begin with a number. When
-  // the job is cancelled, Slurm sends both the script and the workers SIGTERM, and takes no other signal for
-  // them.
+  // srun's status does not say which worker failed: srun ends the others by SIGTERM and returns the highest
+  // status, which is their 143. srun's own lines on standard error name the worker; the workers' lines begin
+  // with a number. When a job is cancelled, Slurm sends SIGTERM to both the script and the workers; no other
+  // signal can be chosen.
   return text + base::str(
                     "# Told to end, all workers get SIGTERM, and save; none is started again.\n"
                     "ended=0 status=143\n"

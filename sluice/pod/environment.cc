@@ -16,8 +16,8 @@ bool is_name(std::string_view text) {
          text.find_first_not_of(kAll) == std::string_view::npos;
 }
 
-// The hosts by process for Sluice's messages, and as TPU runtimes know them: where one host has several
-// processes because one is started per chip, they count hosts and not processes.
+// Adds the hosts of the processes, for Sluice's messages and for TPU runtimes. With one process per chip a
+// host has several processes; the runtimes then count hosts, not processes.
 void add_hosts(Variables& variables, const Job& job, int worker) {
   const Worker& self = job.workers[static_cast<size_t>(worker)];
   std::vector<std::string> names;
@@ -29,7 +29,7 @@ void add_hosts(Variables& variables, const Job& job, int worker) {
   variables.emplace_back("TPU_WORKER_HOSTNAMES", by_host ? base::join(host_addresses(job), ",") : all);
 }
 
-// What libtpu is told so that this process drives one chip, its host's chip of the same number.
+// Adds the variables with which libtpu lets this process drive one chip: its host's chip of the same number.
 void add_chip(Variables& variables, const Job& job, int worker) {
   const Worker& self = job.workers[static_cast<size_t>(worker)];
   std::vector<std::string> addresses;
@@ -42,10 +42,10 @@ void add_chip(Variables& variables, const Job& job, int worker) {
                                      {"TPU_PROCESS_PORT", std::to_string(kTpuProcessPort + self.local_index)},
                                      {"CLOUD_TPU_TASK_ID", std::to_string(worker)},
                                      {"TPU_VISIBLE_CHIPS", chip},
-                                     {"TPU_VISIBLE_DEVICES", chip}});  // its older name
+                                     {"TPU_VISIBLE_DEVICES", chip}});  // the older name
 }
 
-// The value with {worker}, {host} and {local} filled in; other braces stay.
+// Replaces {worker}, {host} and {local} in the value; other braces stay.
 std::string filled_in(const std::string& value, const Worker& self, int worker) {
   const std::pair<std::string_view, std::string> fillings[] = {
       {"{worker}", std::to_string(worker)},

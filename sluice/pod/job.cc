@@ -10,7 +10,7 @@
 namespace sluice::pod {
 namespace {
 
-// The names of a file, as one list.
+// Returns the names in a file as one list.
 base::Result<std::string> hosts_of_file(const std::string& path) {
   SLUICE_TRY(const std::string text, base::read_file(base::expand_home(path)));
   std::vector<std::string> names;
@@ -18,7 +18,7 @@ base::Result<std::string> hosts_of_file(const std::string& path) {
   for (const std::string& line : base::split(text, '\n')) {
     ++number;
     const std::string_view name = base::trim(std::string_view(line).substr(0, line.find('#')));
-    // "node1 slots=4", as mpirun has it.
+    // Lines like "node1 slots=4" belong to mpirun.
     if (name.find('=') != std::string_view::npos)
       return base::fail(
           Code::kInvalidArgument, path, ", line ", number, ": '", name,

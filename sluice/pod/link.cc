@@ -14,11 +14,11 @@ namespace sluice::pod {
 namespace {
 
 constexpr size_t kMaxMessages = 16 << 10;
-constexpr size_t kLongestLine = 64 << 10;  // a host may send anything, also no line's end
-constexpr size_t kMaxNotes = 100;          // that wait to be passed on
-constexpr double kClockTolerance = 0.25;   // seconds: clocks that are nearer are kept by a time server
+constexpr size_t kLongestLine = 64 << 10;  // a host may send anything, even a line without end
+constexpr size_t kMaxNotes = 100;          // waiting notes
+constexpr double kClockTolerance = 0.25;   // seconds: closer clocks are synchronized
 
-// Appends what can be read; false at the end of the stream.
+// Appends the bytes that can be read; returns false at the end of the stream.
 bool read_some(int descriptor, std::string& text, size_t most) {
   char block[16 << 10];
   while (most > 0) {
@@ -64,7 +64,7 @@ void Link::move(std::string& output, bool read_output) {
   if (child_.out() >= 0 && read_output && !read_some(child_.out(), output, 256 << 10)) child_.close_out();
 }
 
-// Longer lines are cut, and what follows of them counts as the next one.
+// Longer lines are cut, and their rest counts as the next line.
 void Link::take_lines() {
   size_t at = 0;
   while (at < error_text_.size()) {
@@ -108,8 +108,7 @@ void Link::take_line(const std::string& line) {
   }
 }
 
-// Of two looks at the same clock the one counts whose line came faster: it is the one that shows the host's
-// clock later.
+// Of two readings of the same clock the larger one counts: its line arrived faster.
 void Link::take_clock(double host_time) {
   const double ahead = host_time - base::wall_seconds();
   clock_ahead_ = std::max(ahead, clock_ahead_.value_or(ahead));

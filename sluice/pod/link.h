@@ -15,38 +15,38 @@ namespace sluice::pod {
 
 class Link {
  public:
-  // Starts `command` (a shell that evaluates what it reads, ssh.h) and sends the supervisor's script.
+  // Starts `command` (a shell that evaluates its input, ssh.h) and sends the supervisor's script.
   static base::Result<Link> open(const std::vector<std::string>& command, const std::string& script);
 
-  // "beat", "stop INT", "stop KILL": sent when there is room.
+  // Queues "beat", "stop INT" or "stop KILL", which are sent when there is room.
   void order(const std::string& text) { to_send_ += text + "\n"; }
   // Adds what to poll; the output only if `read_output`, so that a slow reader does not fill the memory.
   void add_to(std::vector<pollfd>& polled, bool read_output) const;
-  // Reads and writes what is possible. New output of the worker is appended to `output`.
+  // Reads and writes as much as possible without blocking. Appends new output of the worker to `output`.
   void move(std::string& output, bool read_output);
   void kill() { child_.kill(); }
 
-  // The supervisor has answered.
+  // Returns whether the supervisor has answered.
   bool is_up() const { return up_; }
-  // How the worker ended, as the supervisor said; the output may not be complete before is_closed(). Its time
-  // is by the clock of this machine, if the host said what its own one shows.
+  // The worker's ending as the supervisor reported it; the output may be incomplete until is_closed(). The
+  // time is by this machine's clock if the host reported its own time.
   const std::optional<Ending>& ending() const { return ending_; }
-  // To say once the worker has ended: its folder may be removed, or it is to stay.
+  // To call once the worker has ended: dismiss() lets the supervisor remove its folder, leave() keeps it.
   void dismiss() { order("done"); }
   void leave() { child_.close_in(); }
-  // How far the host's clock is ahead of this machine's, in seconds; what it takes a line to come is in it.
+  // How far the host's clock is ahead of this machine's, in seconds; includes the time that a line takes.
   const std::optional<double>& clock_ahead() const { return clock_ahead_; }
-  // What the supervisor noticed since the last call, in its own words (supervisor.sh).
+  // Returns the supervisor's notes since the last call, in its own words (supervisor.sh).
   std::vector<std::string> take_notes() { return std::exchange(notes_, {}); }
-  // All output has been read and the process has ended.
+  // Returns whether all output has been read and the process has ended.
   bool is_closed() { return child_.out() < 0 && child_.error() < 0 && child_.poll().has_value(); }
-  // Its end will come without another event.
+  // Returns whether it will end without another event.
   bool is_about_to_close() const { return child_.out() < 0 && child_.error() < 0; }
   int status() {
     const auto ended = child_.poll();
     return ended ? ended->code() : 0;
   }
-  // What ssh and the shell said besides.
+  // Other output of ssh and the shell.
   const std::string& messages() const { return messages_; }
 
  private:

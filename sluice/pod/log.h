@@ -1,5 +1,5 @@
-// Logs of the workers: one file each, and a merged view of whole lines with "<address> [<worker>] " before
-// them.
+// Logs of the workers: one file each, and a merged view of whole lines with the prefix "<address> [<worker>]
+// ".
 #pragma once
 
 #include <string>
@@ -7,17 +7,17 @@
 
 namespace sluice::pod {
 
-// Makes lines of the pieces in which a stream arrives.
+// Makes lines from the pieces of a stream.
 class LineMerger {
  public:
-  // Lines that grow past `longest` bytes are broken.
+  // Breaks lines that grow past `longest` bytes.
   explicit LineMerger(std::string prefix, size_t longest = 64 << 10)
       : prefix_(std::move(prefix)), longest_(longest) {}
 
-  // The lines that these bytes complete, each with the prefix and a newline. Of a line that was rewritten
-  // with carriage returns, as progress bars do, the last state stays.
+  // Returns the lines that these bytes complete, each with the prefix and a newline. If a line was rewritten
+  // with carriage returns, as progress bars do, its last state remains.
   std::string add(std::string_view bytes);
-  // The unfinished line, completed.
+  // Returns the unfinished line, completed.
   std::string finish();
 
  private:
@@ -26,7 +26,7 @@ class LineMerger {
   size_t longest_;
 };
 
-// The last `lines` lines of a file's end (at most 64 KiB of it); "" when it cannot be read.
+// Returns the last `lines` lines of a file (from at most its last 64 KiB); "" if it cannot be read.
 std::string last_lines(const std::string& path, int lines);
 
 }  // namespace sluice::pod

@@ -38,7 +38,7 @@ class File {
   int descriptor_;
 };
 
-// Hands on the file's bytes, and those that are packed in it.
+// Passes on the file's bytes, and the unpacked bytes.
 base::Status read_packed(const std::string& path, const Take& packed, const Take& unpacked) {
   const File file(path);
   if (!file.is_open()) return base::fail_errno(errno, "open", path);
@@ -50,7 +50,7 @@ base::Status read_packed(const std::string& path, const Take& packed, const Take
   while ((count = file.read(input)) > 0) {
     SLUICE_OK(packed({input.data(), static_cast<size_t>(count)}));
     ZSTD_inBuffer in{input.data(), static_cast<size_t>(count), 0};
-    bool is_full = false;  // then more may be inside the decoder
+    bool is_full = false;  // if true, the decoder may hold more
     while (in.pos < in.size || is_full) {
       ZSTD_outBuffer out{output.data(), output.size(), 0};
       status = ZSTD_decompressStream(stream.get(), &out, &in);
@@ -65,7 +65,7 @@ base::Status read_packed(const std::string& path, const Take& packed, const Take
   return {};
 }
 
-// Looks at the names in a tar archive that comes in pieces.
+// Checks the names in a tar archive that comes in pieces.
 class TarNames {
  public:
   void add(std::string_view bytes) {
@@ -79,7 +79,7 @@ class TarNames {
       if (header_.size() == kBlock) take_header();
     }
   }
-  // Whether it was a tar archive, and has TOP/bin/ for its first TOP.
+  // is_tar(): whether it was a tar archive; has_bin(): whether it has TOP/bin/ for a top folder TOP.
   bool is_tar() const { return is_tar_; }
   bool has_bin() const { return has_bin_; }
 
@@ -89,13 +89,13 @@ class TarNames {
   void take_header() {
     const std::string name = header_.substr(0, header_.find('\0'));
     if (header_.compare(257, 5, "ustar") != 0) {
-      is_over_ = true;  // the end, or no tar archive at all
+      is_over_ = true;  // the end, or not a tar archive
       return;
     }
     is_tar_ = true;
     const uint64_t size = std::strtoull(header_.substr(124, 12).c_str(), nullptr, 8);
     skip_ = (size + kBlock - 1) / kBlock * kBlock;
-    // Entries of other kinds (x, g, L) are about the next one.
+    // Entries of other kinds (x, g, L) describe the next entry.
     const std::string_view path = std::string_view(name).substr(name.starts_with("./") ? 2 : 0);
     const bool is_file = std::string_view("05").find(header_[156]) != std::string_view::npos;
     const size_t slash = path.find('/');
@@ -108,7 +108,7 @@ class TarNames {
   bool is_over_ = false, is_tar_ = false, has_bin_ = false;
 };
 
-// Against PATH.sha256, as sha256sum writes it.
+// Compares the checksum with PATH.sha256, in the form of sha256sum.
 base::Status compare_with_file(const Program& program) {
   const std::string path = program.path + ".sha256";
   if (!base::path_exists(path)) return {};

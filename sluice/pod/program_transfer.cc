@@ -1,4 +1,4 @@
-// send_program(): one connection to each host, which says what it wants of the archive.
+// send_program(): one connection to each host, which requests the part of the archive that it needs.
 #include <poll.h>
 #include <unistd.h>
 
@@ -21,12 +21,12 @@
 namespace sluice::pod {
 namespace {
 
-constexpr int kTries = 3;                      // of connections one after the other that brought nothing
+constexpr int kTries = 3;                      // consecutive connections without progress
 constexpr double kPause = 1, kProgress = 0.5;  // seconds: before another try, between two progress lines
 
-// What program.sh has answered last.
+// The last answer of program.sh.
 struct Answer {
-  std::string word;  // "" as long as there is none
+  std::string word;  // "": no answer yet
   std::string rest;
 };
 
@@ -43,9 +43,9 @@ class HostTransfer {
   void add_to(std::vector<pollfd>& polled) const {
     if (upload_) upload_->add_to(polled);
   }
-  // What is to be said now, once.
+  // Returns a notice that is to be shown now, once.
   std::string take_notice() { return std::exchange(notice_, {}); }
-  // Bytes of the archive that are there, and how many it has in the form that the host takes; 0 when it takes
+  // Returns the bytes of the archive that the host has, and the size of the form that it takes; 0 if it needs
   // none.
   std::pair<uint64_t, uint64_t> progress() const { return {sent(), total_}; }
 
@@ -59,7 +59,7 @@ class HostTransfer {
   void move() {
     if (!upload_) return;
     upload_->move();
-    const bool has_ended = upload_->has_ended();  // then all lines are here
+    const bool has_ended = upload_->has_ended();  // if true, all lines are here
     while (failure_.empty()) {
       const auto line = upload_->take_line();
       if (!line) break;
@@ -80,7 +80,7 @@ class HostTransfer {
     std::string mark, word, rest;
     words >> mark >> word;
     std::getline(words >> std::ws, rest);
-    if (mark != "sluice-program") return;  // of the host's own start-up files
+    if (mark != "sluice-program") return;  // a line of the host's own start-up files
     answer_ = {word, rest};
     if (word == "send")
       send(rest);
@@ -88,7 +88,7 @@ class HostTransfer {
       upload_->end_input();
   }
 
-  // "zst 1024": from this byte on.
+  // Sends the archive from the requested byte on: "zst 1024".
   void send(const std::string& wish) {
     std::istringstream words(wish);
     std::string form;
@@ -96,7 +96,7 @@ class HostTransfer {
     words >> form >> offset;
     is_packed_ = form != "tar";
     total_ = is_packed_ ? job_.program.bytes : job_.program.tar_bytes;
-    if (offset > there_) tries_ = 0;  // the last connection got somewhere
+    if (offset > there_) tries_ = 0;  // the last connection made progress
     there_ = offset;
     is_sending_ = was_sent_ = true;
     base::Status begun;
@@ -133,7 +133,7 @@ class HostTransfer {
                         ", expected ", expected, "); sending it again");
   }
 
-  // The connection broke, or was never made.
+  // Handles a connection that broke or was never made.
   void look_at_loss(int status, const std::string& messages) {
     const bool is_ssh = is_ssh_failure(status) && !worker_.host.empty();
     const std::string why =
@@ -151,7 +151,7 @@ class HostTransfer {
   std::optional<Upload> upload_;
   Answer answer_;
   std::string failure_, notice_;
-  bool is_packed_ = true;  // what the host takes
+  bool is_packed_ = true;  // the form that the host takes
   bool is_here_ = false, is_sending_ = false, was_sent_ = false, was_damaged_ = false;
   int tries_ = 0;
   double next_try_ = 0;
@@ -160,7 +160,7 @@ class HostTransfer {
 
 using Transfers = std::deque<HostTransfer>;
 
-// One line that is written again and again, on a terminal only.
+// A line that is rewritten again and again, only on a terminal.
 class Progress {
  public:
   void show(const Transfers& transfers) {

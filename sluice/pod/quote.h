@@ -1,4 +1,4 @@
-// Words for a POSIX shell.
+// Quoting of words for a POSIX shell.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace sluice::pod {
 
-// The text as one word for sh: every byte but NUL survives. Harmless words stay as they are.
+// Returns the text as one word for sh, with every byte but NUL. Harmless words stay as they are.
 std::string quote(std::string_view text);
-// The words as one command line.
+// Returns the words as one command line.
 std::string quote_all(const std::vector<std::string>& words);
 
-// What a host or its ssh said, for a message: on one line in quotes, without what a terminal would obey, cut
-// after some hundred bytes. So no line of it looks like one of Sluice's own.
+// Returns the words of a host or its ssh for a message: on one line in quotes, without terminal control
+// sequences, cut after some hundred bytes. So none of its lines looks like one of Sluice's own.
 std::string in_quotes(std::string_view said);
 
 }  // namespace sluice::pod

@@ -28,7 +28,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Ending, status, time, reason, de
 
 namespace {
 
-constexpr off_t kReserve = 256 << 10;  // bytes: a record of some thousand workers
+constexpr off_t kReserve = 256 << 10;  // bytes: enough for a record of some thousand workers
 
 std::string reserve_of(const std::string& id) { return base::join_path(run_folder(id), "reserve"); }
 
@@ -69,8 +69,8 @@ RunRecord from_document(const json& document) {
   return record;
 }
 
-// Commands and values may hold any bytes; JSON holds UTF-8. They are kept as Latin-1 letters of the same
-// value.
+// Commands and values may contain any bytes, but JSON only UTF-8. They are stored as Latin-1 letters of the
+// same value.
 std::string widened(const std::string& bytes) {
   std::string text;
   for (const char c : bytes) {
@@ -98,7 +98,7 @@ std::string narrowed(const std::string& text) {
   return bytes;
 }
 
-// All texts of the document, changed.
+// Applies `change` to all texts of the document.
 void change_texts(json& value, std::string (*change)(const std::string&)) {
   if (value.is_string()) {
     value = change(value.get<std::string>());

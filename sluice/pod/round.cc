@@ -19,16 +19,16 @@ namespace sluice::pod {
 namespace {
 
 constexpr double kPoll = 0.2;      // seconds between looks at the clock
-constexpr double kOpening = 0.01;  // seconds of opening connections between looks at those that are there
-constexpr double kSettle = 0.6;    // after a failure, so that one that came first is heard of too
-constexpr double kFarewell = 5;    // for a supervisor's last word after it should have ended its worker
+constexpr double kOpening = 0.01;  // seconds of opening connections between looks at the open ones
+constexpr double kSettle = 0.6;    // after a failure, to hear of an earlier one too
+constexpr double kFarewell = 5;    // for a supervisor's last report after it should have ended its worker
 constexpr double kDetachedPatience = 600;  // without a connection to a host of a detached run
-constexpr int kFirstTries = 3;             // of a connection that was never up
-constexpr int kLocalParallel = 64;         // processes of this machine that are being started at once
+constexpr int kFirstTries = 3;             // for a connection that was never up
+constexpr int kLocalParallel = 64;         // processes of this machine that may be starting at once
 constexpr double kClosingPoll = 0.005;     // seconds, while a connection's process is about to end
-constexpr int kFirstConnections = 4;       // to hosts, in the beginning
-constexpr double kNextConnection = 0.05;   // seconds after which there may be one more
-constexpr double kWrongClock = 5;          // seconds between two clocks that are worth a word
+constexpr int kFirstConnections = 4;       // to hosts, at the beginning
+constexpr double kNextConnection = 0.05;   // seconds until one more may be opened
+constexpr double kWrongClock = 5;          // seconds between two clocks that are reported
 
 const char* signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
@@ -44,8 +44,8 @@ std::string describe_status(int status) {
                    number == SIGKILL ? ": out of memory? `dmesg` on the host says so" : "");
 }
 
-// Whether the words are supervisor.sh's: port NUMBER [run NAME]. A command comes from them, so nothing else
-// may be in them.
+// Returns whether the words are supervisor.sh's: port NUMBER [run NAME]. A command is made from them, so
+// nothing else may be in them.
 bool is_port_note(const std::vector<std::string>& words) {
   const auto is_name = [](const std::string& text) {
     return !text.empty() && text[0] != '-' && quote(text) == text &&
@@ -55,7 +55,7 @@ bool is_port_note(const std::vector<std::string>& words) {
   return !words[1].empty() && words[1].find_first_not_of("0123456789") == std::string::npos;
 }
 
-// `words`: port NUMBER [run NAME], of supervisor.sh.
+// `words`: port NUMBER [run NAME], from supervisor.sh.
 std::string describe_taken_port(const std::string& address, const std::vector<std::string>& words) {
   const std::string& port = words[1];
   const std::string by =
@@ -134,7 +134,7 @@ RoundResult Round::to_end() {
   return std::move(result_);
 }
 
-// A moment later, so that a command that fails at once is not announced as running.
+// Announces the start a moment later, so that a command that fails at once is not announced as running.
 void Round::announce_start() {
   const double now = base::monotonic_seconds();
   if (!started_at_ && all_started()) started_at_ = now;
@@ -142,9 +142,9 @@ void Round::announce_start() {
   std::exchange(plan_.on_started, {})();
 }
 
-// How many connections may be on their way. Making one costs both ends more time of their processors than
-// anything else in the start of a worker; so that the first worker does not wait for all others, there are
-// few in the beginning, and more with every one that is up and with the time.
+// Returns how many connections may be opening. Opening a connection is the most expensive part of starting a
+// worker, on both ends. So that the first worker does not wait for all others, the number is small at first
+// and grows with each open connection and with time.
 int Round::connections_at_once(double now) const {
   if (is_local(job_)) return std::max(job_.ssh.parallel, kLocalParallel);
   const auto up = std::count_if(tasks_.begin(), tasks_.end(), [](const auto& task) { return task->was_up; });
@@ -199,7 +199,8 @@ void Round::open_link(Task& task) {
   if (stop_order_ != nullptr) task.link->order(stop_order_);
 }
 
-// The supervisors end their workers when they hear nothing from the client for so long.
+// Renews the lease: supervisors end their workers if they hear nothing from the client for job_.lease
+// seconds.
 void Round::renew_lease() {
   const double now = base::monotonic_seconds();
   if (job_.detached || job_.lease == 0 || now - renewed_at_ < std::min(10.0, job_.lease / 6.0)) return;
@@ -242,7 +243,7 @@ void Round::move_data() {
   console_.move();
 }
 
-// The host's copy of the log stays: it is the only whole one.
+// The host's copy of the log stays: only that one is complete.
 void Round::leave_on_host(Task& task) {
   task.link->leave();
   say(base::str("the log of worker ", task.worker, " is not complete here; all of it is on ",
@@ -250,9 +251,9 @@ void Round::leave_on_host(Task& task) {
                 job_.id, "/", plan_.name, "-", task.worker, "/log (or below XDG_STATE_HOME there)"));
 }
 
-// What many workers have to say is said once.
+// Shows a message that many workers cause only once.
 void Round::say_once(const std::string& kind, const std::string& text) {
-  constexpr size_t kMaxKinds = 1000;  // kinds of words, most of them hosts'
+  constexpr size_t kMaxKinds = 1000;  // kinds of messages, most of them from hosts
   if (said_.size() < kMaxKinds && said_.insert(kind).second) say(text);
 }
 
@@ -293,7 +294,7 @@ void Round::close_link(Task& task) {
   }
 }
 
-// The connection broke, or was never made: again, unless that is hopeless.
+// Handles a connection that broke or was never made: tries again, unless that is hopeless.
 void Round::lose_link(Task& task) {
   const Worker& worker = job_.workers[static_cast<size_t>(task.worker)];
   const double now = base::monotonic_seconds();
@@ -332,7 +333,7 @@ void Round::set_ending(Task& task, Ending ending) {
   if (is_failure(ending) && !failed_at_) failed_at_ = base::monotonic_seconds();
 }
 
-// The earliest by the hosts' clocks among the failures that came within a moment.
+// Chooses the earliest by the hosts' clocks among the failures that came within a moment.
 void Round::look_for_failure() {
   if (!failed_at_ || result_.first_failure) return;
   if (!all_ended() && base::monotonic_seconds() - *failed_at_ < kSettle) return;
@@ -379,7 +380,7 @@ void Round::stop(const char* how) {
   for (const auto& task : tasks_) {
     if (task->ending) continue;
     if (task->link) task->link->order(how);
-    // Never connected: nothing runs there.
+    // Without any connection so far, nothing runs there.
     if (!task->link && !task->was_up) set_ending(*task, {130, base::wall_seconds(), "stopped", ""});
   }
 }
@@ -399,8 +400,8 @@ void Round::give_up_late_ones() {
   }
 }
 
-// A reader of the merged view that is too slow holds the workers' output back (it waits in their logs on the
-// hosts), but never the end.
+// A slow reader of the merged view delays the workers' output (which waits in their logs on the hosts), but
+// never the end.
 bool Round::reads_output() const { return !console_.is_full() || stopped_at_; }
 
 bool Round::all_started() const {

@@ -20,23 +20,23 @@ namespace sluice::pod {
 
 struct RoundPlan {
   std::string name;     // "setup" or the attempt's number: the supervisors' folder
-  bool attach = false;  // to workers that run already
+  bool attach = false;  // to workers that already run
   int heartbeat_timeout = 0;
   int port =
-      0;  // where the workers meet on worker 0's host, to look whether it is taken there; 0: do not look
-  std::vector<int> workers;  // those that take part
+      0;  // the port on worker 0's host where the workers meet; checks whether it is taken; 0: no check
+  std::vector<int> workers;  // numbers of the workers that take part
   std::function<std::string(int worker)> script, log_path;
-  // Called once all workers run (or have ended well), and whenever one has ended.
+  // on_started is called once all workers run (or have ended well), on_ended whenever one has ended.
   std::function<void()> on_started;
   std::function<void(int worker, const Ending& ending)> on_ended;
-  std::function<void()> on_lease_renewed;  // every ten seconds or more often, if there is a lease
+  std::function<void()> on_lease_renewed;  // at least every ten seconds, if there is a lease
 };
 
 struct RoundResult {
-  std::vector<std::optional<Ending>> endings;  // [worker]; nothing for those that take no part
+  std::vector<std::optional<Ending>> endings;  // [worker]; nothing for workers that take no part
   std::optional<int> first_failure;            // the worker that failed first
-  int signal = 0;                              // SIGINT, SIGTERM or SIGHUP, when one came
-  bool signal_first = false;                   // before any worker failed
+  int signal = 0;                              // SIGINT, SIGTERM or SIGHUP if one came; else 0
+  bool signal_first = false;                   // the signal came before any worker failed
 };
 
 class Round {
@@ -44,9 +44,10 @@ class Round {
   Round(const Job& job, RoundPlan plan, Console& console, Signals& signals);
   ~Round();
 
-  // Until all have ended. The first failure stops the others, and so does a signal; a second signal kills.
+  // Runs until all have ended. The first failure stops the others, and so does a signal; a second signal
+  // kills.
   RoundResult to_end();
-  // Before to_end(): to end all workers.
+  // Call before to_end() to end all workers.
   void stop_at_once() { stop("stop INT"); }
 
  private:
@@ -88,9 +89,9 @@ class Round {
   RoundResult result_;
 };
 
-// "exit status 3", "killed by signal 9 (SIGKILL) …": why a worker ended, for people.
+// Returns why a worker ended, for people: "exit status 3", "killed by signal 9 (SIGKILL) …".
 std::string describe(const Job& job, const Ending& ending);
-// Whether it counts as a failure. One that was told to stop does not fail.
+// Returns whether it counts as a failure. A worker that was told to stop does not fail.
 bool is_failure(const Ending& ending);
 
 }  // namespace sluice::pod

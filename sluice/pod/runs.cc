@@ -24,9 +24,9 @@ namespace sluice::pod {
 namespace {
 
 constexpr int kPollMilliseconds = 200;
-constexpr double kEndOfLease = 15;  // seconds that supervisors may take to end workers beyond lease and grace
+constexpr double kEndOfLease = 15;  // seconds that supervisors may take to end workers after lease and grace
 
-// In the child process of a detached run: away from the terminal, messages into client.log.
+// Detaches the child process of a detached run from the terminal; messages go to client.log.
 void leave_terminal(const std::string& folder) {
   ::setsid();
   const int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -46,8 +46,8 @@ int run_in_background(const RunRecord& record, int report) {
   return (*client)->begin([&] { [[maybe_unused]] const auto sent = ::write(report, "up", 2); });
 }
 
-// Starts the client as a process of its own; returns once all workers run, or with how the run ended before
-// that.
+// Starts the client as a process of its own; returns once all workers run, or with the status of a run that
+// ended before.
 base::Result<int> detach(const RunRecord& record) {
   const std::string folder = run_folder(record.job.id);
   int report[2];
@@ -79,7 +79,7 @@ base::Result<int> detach(const RunRecord& record) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-// Copies a growing file to standard output, without what a terminal would obey unless `raw`.
+// Copies a growing file to standard output, without terminal control sequences unless `raw`.
 class Follower {
  public:
   Follower(const std::string& path, bool from_end, bool raw)
@@ -92,7 +92,7 @@ class Follower {
   }
   Follower(const Follower&) = delete;
 
-  // What has come; false when nobody reads it.
+  // Copies new bytes; returns false if standard output has no reader.
   bool copy() {
     char block[16 << 10];
     ssize_t count;
@@ -105,7 +105,7 @@ class Follower {
     return true;
   }
 
-  // Fails if standard output could not be written. It is no failure that its reader closed it.
+  // Fails if standard output could not be written. A reader that closed it is not a failure.
   base::Status written() const {
     if (error_ == 0 || error_ == EPIPE || error_ == EIO) return {};
     return base::fail_errno(error_, "write", "standard output");
@@ -118,8 +118,8 @@ class Follower {
   TerminalFilter filter_;
 };
 
-// Copies until the run's client ends; a signal goes on to the client, or ends the copying. The end of the
-// terminal always ends the copying alone.
+// Copies until the run's client ends. A signal is forwarded to the client, or ends the copying. The end of
+// the terminal always ends only the copying.
 void follow(const RunRecord& record, Follower& file, Signals& signals, bool forward_signals) {
   int seen = 0;
   bool running = true;
@@ -143,14 +143,14 @@ base::Status check_reachable(const RunRecord& record) {
                     record.client, " on ", record.client_host, ": do it there");
 }
 
-// What to say of a run that has ended.
+// Reports a run that has ended.
 int report_end(const RunRecord& record) {
   say(base::str("run ", record.job.id, " ", record.state,
                 record.cause.empty() ? std::string() : base::str(": ", record.cause)));
   return record.exit_status;
 }
 
-// The run as its client left it.
+// Returns the run's status as its client left it.
 base::Result<int> end_of(const std::string& id) {
   SLUICE_TRY(const RunRecord record, load(id));
   if (record.is_over()) return report_end(record);
@@ -158,7 +158,7 @@ base::Result<int> end_of(const std::string& id) {
                     id, "` takes its place");
 }
 
-// The run as it is to be shown: what its client could not write any more is added.
+// Returns the run as it is shown: adds what its client could not write any more.
 RunRecord looked_at(RunRecord record) {
   if (record.is_over() || is_attended(record.job.id)) return record;
   const Job& job = record.job;
@@ -188,7 +188,7 @@ base::Result<int> run_job(Job job) {
   record.started = base::wall_seconds();
   record.endings.resize(record.job.workers.size());
   const std::string folder = run_folder(record.job.id);
-  SLUICE_OK(base::make_private_folder(folder));  // the environment may hold secrets
+  SLUICE_OK(base::make_private_folder(folder));  // the environment may contain secrets
   say(base::str("run ", record.job.id, ": ",
                 base::counted(static_cast<int64_t>(record.job.workers.size()), "worker"),
                 is_local(record.job) ? " on this machine" : "", "; logs: ", folder));
@@ -210,7 +210,7 @@ base::Result<int> attach_run(const std::string& name, bool raw) {
   SLUICE_OK(check_reachable(record));
   Signals signals(/*background=*/false);
   Follower merged(base::join_path(run_folder(id), "merged.log"), /*from_end=*/true, raw);
-  say(base::str("run ", id, ": attached; Ctrl-C ends it"));  // what the workers say from here on is shown
+  say(base::str("run ", id, ": attached; Ctrl-C ends it"));  // the workers' output from now on is shown
   follow(record, merged, signals, /*forward_signals=*/true);
   SLUICE_OK(merged.written());
   if (signals.first() == SIGHUP && is_attended(id)) return 128 + SIGHUP;

@@ -15,9 +15,9 @@ namespace sluice::pod {
 namespace {
 
 constexpr int kCaught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
-// Programs that end others often send a signal to the process and to its group: these are one.
+// Programs that end others often signal both the process and its group: such signals count as one.
 constexpr double kOneOccasion = 0.05;
-// The end of a terminal or of a session is several signals, and output that cannot be written.
+// The end of a terminal or of a session brings several signals, and output that cannot be written.
 constexpr double kOneHangup = 1;
 volatile sig_atomic_t signal_count = 0, first_signal = 0, last_signal = 0;
 volatile double last_time = 0, hangup_time = 0;  // monotonic; 0: never
@@ -30,8 +30,8 @@ double now() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Counts a signal unless it belongs to the occasion of an earlier one. A hangup is only ever the first: it
-// does not hurry an end that was asked for before.
+// Counts a signal unless it belongs to an earlier one. A hangup counts only as the first: it does not hasten
+// an end that was already requested.
 void count(int signal, double time) {
   const bool is_repeated = signal == last_signal && time - last_time < kOneOccasion;
   const bool is_of_hangup = hangup_time > 0 && time - hangup_time < kOneHangup;
@@ -66,7 +66,7 @@ Signals::Signals(bool background) {
     sigemptyset(&action.sa_mask);
     action.sa_flags = SA_RESTART;
     ::sigaction(kCaught[i], &action, &previous[i]);
-    // nohup: what ignored the end of its terminal goes on doing so.
+    // nohup: a process that ignored the end of its terminal continues to ignore it.
     if (kCaught[i] == SIGHUP && previous[i].sa_handler == SIG_IGN) ::sigaction(SIGHUP, &previous[i], nullptr);
   }
 }

@@ -11,14 +11,14 @@
 namespace sluice::pod {
 namespace {
 
-// No quote, backslash or newline inside: any login shell hands it on to sh as it is. dd takes no byte too
-// many: it reads one block, or where it does not know how, byte by byte.
+// Contains no quote, backslash or newline: any login shell passes it to sh unchanged. dd never reads too many
+// bytes: it reads one block or, if it does not support that, byte by byte.
 constexpr char kBootstrap[] =
     "read n && { payload=$(dd bs=$n count=1 iflag=fullblock 2>/dev/null) || "
     "payload=$(dd bs=1 count=$n 2>/dev/null); } && eval \"$payload\"";
 
 struct Cause {
-  const char* message;  // as OpenSSH writes it
+  const char* message;  // in OpenSSH's words
   const char* advice;
   bool passing;
 };
@@ -26,7 +26,7 @@ struct Cause {
 constexpr char kChanged[] = "REMOTE HOST IDENTIFICATION HAS CHANGED";
 constexpr char kDenied[] = "Permission denied";
 
-// The first that fits counts: after a changed key ssh says that the verification failed, too.
+// The first match counts: after a changed key ssh also reports that the verification failed.
 constexpr Cause kCauses[] = {
     {kChanged, "its host key has changed: if that is right, remove the old one", false},
     {"Host key verification failed",
@@ -65,7 +65,7 @@ const Cause* cause_of(const std::string& messages) {
   return nullptr;
 }
 
-// The line with the known message, else the last one.
+// Returns the line with the known message, else the last one.
 std::string telling_line(const std::string& messages, const Cause* cause) {
   std::string last;
   for (const std::string& line : base::split(messages, '\n')) {
@@ -76,7 +76,7 @@ std::string telling_line(const std::string& messages, const Cause* cause) {
   return last;
 }
 
-// The command with what the user says of the connection.
+// Adds the user's options for the connection to the command.
 std::vector<std::string> user_options(std::vector<std::string> command, const Job& job,
                                       const Worker& worker) {
   if (!job.ssh.config.empty()) command.insert(command.end(), {"-F", job.ssh.config});
@@ -86,8 +86,8 @@ std::vector<std::string> user_options(std::vector<std::string> command, const Jo
   return command;
 }
 
-// What `ssh -G` prints: its configuration for the worker's host, of which nothing is the host's. Empty where
-// it fails.
+// Returns the output of `ssh -G`: its configuration for the worker's host, without anything from the
+// host. Empty if it fails.
 std::string configuration_of(const Job& job, const Worker& worker) {
   constexpr double kSeconds = 5;
   std::vector<std::string> ask = user_options({"ssh", "-G"}, job, worker);
@@ -108,8 +108,8 @@ std::string value_of(const std::string& configuration, const std::string& key) {
   return values.empty() ? "" : values.front();
 }
 
-// What to do about a key that is refused. ssh says nothing of key files that are not there, unless it is
-// asked for every detail.
+// Returns what to do about a refused key. ssh does not report missing key files unless it is asked for every
+// detail.
 std::string advice_on_keys(const Job& job, const Worker& worker, const Cause& cause) {
   const std::string facts = configuration_of(job, worker);
   const std::vector<std::string> files = values_of(facts, "identityfile");
@@ -125,7 +125,7 @@ std::string advice_on_keys(const Job& job, const Worker& worker, const Cause& ca
       "; make one with `ssh-keygen -t ed25519`, or name yours with --ssh-option IdentityFile=FILE");
 }
 
-// What makes ssh forget the key of the worker's host, by the configuration here.
+// Returns the command that makes ssh forget the key of the worker's host, by the configuration here.
 std::string forget_command(const Job& job, const Worker& worker) {
   const std::string facts = configuration_of(job, worker);
   std::string name = value_of(facts, "hostkeyalias");
@@ -135,7 +135,7 @@ std::string forget_command(const Job& job, const Worker& worker) {
     if (!port.empty() && port != "22") name = base::str("[", name, "]:", port);
   }
   const std::string files = value_of(facts, "userknownhostsfile");
-  const std::string file = files.substr(0, files.find(' '));  // the first is the one that ssh adds to
+  const std::string file = files.substr(0, files.find(' '));  // ssh adds keys to the first file
   return base::str("ssh-keygen ", file.empty() ? "" : base::str("-f ", quote(base::expand_home(file)), " "),
                    "-R ", quote(name));
 }
@@ -145,7 +145,7 @@ std::string forget_command(const Job& job, const Worker& worker) {
 std::vector<std::string> shell_command(const Job& job, const Worker& worker) {
   if (worker.host.empty()) return {"sh", "-c", kBootstrap};
   std::vector<std::string> command = user_options({"ssh", "-T"}, job, worker);
-  // ssh takes the first value that it meets, so the user's own win. LogLevel: without the host's banner.
+  // ssh uses the first value of an option, so the user's own win. LogLevel hides the host's banner.
   for (const char* option : {"BatchMode=yes", "ConnectTimeout=15", "ServerAliveInterval=10",
                              "ServerAliveCountMax=3", "LogLevel=ERROR"})
     command.insert(command.end(), {"-o", option});

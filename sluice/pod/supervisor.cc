@@ -7,9 +7,10 @@ namespace sluice::pod {
 
 std::string worker_script(const Variables& variables, const std::string& folder,
                           const std::vector<std::string>& command, const std::string& program) {
-  // The number is there before anything can fail; exec keeps it. The file has room for it, whatever the disk.
+  // The number is written before anything can fail; exec keeps it. The file has room for it even on a full
+  // disk.
   std::string script = "echo $$ 1<>pid\n";
-  // Where program.sh has put it, whatever the variables say.
+  // The path where program.sh has installed it, computed before the variables are set.
   if (!program.empty())
     script += base::str("sluice_program=\"${XDG_CACHE_HOME:-$HOME/.cache}/sluice/programs/", program, "\"\n");
   for (const auto& [name, value] : variables) script += base::str("export ", name, '=', quote(value), '\n');

@@ -16,13 +16,13 @@
 namespace sluice::pod {
 namespace {
 
-// The archive is of no use later, however the copying ends.
+// Removes the archive, which is of no use after the copying, however that ends.
 struct RemovedFile {
   const std::string& path;
   ~RemovedFile() { ::unlink(path.c_str()); }
 };
 
-// One host's copy.
+// The copy to one host.
 struct Transfer {
   const Worker* worker;
   std::optional<Upload> upload;
@@ -46,7 +46,7 @@ base::Status pack(const Job& job, const std::string& archive, Signals& signals) 
     if (count > 0) messages.append(text, static_cast<size_t>(count));
     if (count == 0) break;
   }
-  // 1: a file changed while it was read.
+  // Status 1: a file changed while it was read.
   if (const int status = tar.wait().code(); status > 1)
     return base::fail(Code::kUnavailable, "cannot pack ", job.sync, " into ", archive, ": ",
                       base::trim(messages), advice_for_full_disk(messages, archive));

@@ -7,11 +7,11 @@
 
 namespace sluice::pod {
 
-// Packs job.sync once, without what job.sync_exclude names, into `archive`, and unpacks it in job.folder on
-// each host. Files that are only there stay. Errors name every host where it failed; a signal cancels.
+// Packs job.sync once, except what job.sync_exclude names, into `archive`, and unpacks it in job.folder on
+// each host. Files that exist only on a host stay. Errors name every host where it failed; a signal cancels.
 base::Status sync_folder(const Job& job, const std::string& archive, Signals& signals);
 
-// The commands that it runs, for people.
+// Return the commands that it runs, for people.
 std::vector<std::string> pack_command(const Job& job, const std::string& archive);
 std::string unpack_script(const Job& job);
 

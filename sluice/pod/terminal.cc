@@ -8,7 +8,7 @@ namespace {
 constexpr size_t kLongestColour = 64;
 constexpr std::string_view kNoColour = "\x1b[0m";
 
-// Bytes of the SGR sequence at the beginning; 0: it is none; npos: it may become one.
+// Returns the bytes of the SGR sequence at the beginning; 0: it is another text; npos: it may become one.
 size_t colour_size(std::string_view text) {
   for (size_t i = 1; i < text.size() && i < kLongestColour; ++i) {
     const char c = text[i];
@@ -18,7 +18,7 @@ size_t colour_size(std::string_view text) {
   return text.size() < kLongestColour ? std::string_view::npos : 0;
 }
 
-// Bytes of the UTF-8 character of two and more bytes at the beginning; 0: it is none; npos: its end is
+// Returns the bytes of the multibyte UTF-8 character at the beginning; 0: it is not one; npos: its end is
 // missing.
 size_t character_size(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
@@ -35,7 +35,7 @@ std::string in_hex(unsigned char byte) {
   return {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
 }
 
-// A byte of a control character.
+// Returns a visible form of a control character's byte.
 std::string visible(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x80 ? in_hex(byte) : std::string{'^', static_cast<char>(byte ^ 0x40)};
@@ -48,7 +48,8 @@ bool is_high_control(char c) {
 
 }  // namespace
 
-// `taken`: how many bytes it has dealt with; the rest is a beginning, of which there is none at the end.
+// `taken`: the number of bytes processed. The rest may be an incomplete sequence or character; with `is_end`
+// there is no rest.
 std::string TerminalFilter::filter(std::string_view bytes, bool is_end, size_t& taken) {
   std::string shown;
   for (taken = 0; taken < bytes.size();) {
@@ -65,7 +66,7 @@ std::string TerminalFilter::filter(std::string_view bytes, bool is_end, size_t& 
       } else if (size == 2 && c == '\xC2' && is_high_control(rest[1])) {
         shown += visible(rest[1]);
       } else if (c != '\x1b' && base::printable(rest.substr(0, size)).size() > size) {
-        shown += base::printable(rest.substr(0, size));  // turns the line's direction
+        shown += base::printable(rest.substr(0, size));  // a character that changes the direction of the line
       } else {
         shown += rest.substr(0, size);
         if (c == '\x1b') coloured_ = rest.substr(0, size) != kNoColour && size > 3;

@@ -1,4 +1,4 @@
-// What workers write, made harmless for the operator's terminal.
+// Makes the output of workers harmless for the operator's terminal.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 namespace sluice::pod {
 
 // Colours (complete SGR sequences, ESC [ … m) stay, and end with their line. Every other control character
-// but tab, newline and carriage return is made visible: ^[ for escape, ^G for the bell, \x9b for those of
-// eight bits, alone or in UTF-8, \u202e for what turns a line's direction. So no worker moves the cursor,
-// sets the title or asks the terminal for an answer.
+// except tab, newline and carriage return is made visible: ^[ for escape, ^G for the bell, \x9b for the 8-bit
+// ones (as a byte or in UTF-8), \u202e for characters that change the direction of a line. So no worker can
+// move the cursor, set the title or make the terminal answer.
 class TerminalFilter {
  public:
-  // What these bytes add; the beginning of a sequence or of a character waits for its rest.
+  // Returns the filtered bytes; an incomplete sequence or character waits for its rest.
   std::string add(std::string_view bytes);
-  // What waited, made visible, and the end of the colours.
+  // Returns the waiting bytes, made harmless, and the end of the colours.
   std::string finish();
 
  private:
@@ -23,7 +23,7 @@ class TerminalFilter {
   bool coloured_ = false;
 };
 
-// A whole text at once.
+// Filters a whole text at once.
 std::string harmless(std::string_view text);
 
 }  // namespace sluice::pod

@@ -1,4 +1,4 @@
-// For tests: what sh makes of a script.
+// Runs scripts with sh, for tests.
 #pragma once
 
 #include <poll.h>
@@ -10,8 +10,8 @@
 
 namespace sluice::pod {
 
-// The standard output of a command with this standard input; "(failed)" after it unless it ended with status
-// 0.
+// Returns the standard output of a command with this standard input; followed by "(failed)" unless it ended
+// with status 0.
 inline std::string output_of(const std::vector<std::string>& command, const std::string& input = "") {
   base::Process child = base::value_or_throw(start_child(command));
   size_t sent = 0;

@@ -7,7 +7,7 @@
 namespace sluice::pod {
 namespace {
 
-// The sides of "4x4" or "2x2x4"; empty when it is no such text.
+// Returns the sides of "4x4" or "2x2x4"; empty for any other text.
 std::vector<int> sides_of(const std::string& text) {
   std::vector<int> sides;
   for (const std::string& side : base::split(text, 'x')) {

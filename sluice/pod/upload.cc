@@ -14,11 +14,11 @@ namespace sluice::pod {
 namespace {
 
 constexpr size_t kBlock = 256 << 10;
-constexpr int kBlocksAtOnce = 16;  // others have their turn, and signals are looked for
+constexpr int kBlocksAtOnce = 16;  // then others have their turn, and signals are checked
 constexpr size_t kMaxText = 1 << 20;
-constexpr int kReadsAtOnce = 256;  // of a host that writes without end, so that others have their turn
+constexpr int kReadsAtOnce = 256;  // from a host that writes without end, so that others have their turn
 
-// Appends what can be read; false at the end of the stream.
+// Appends what can be read; returns false at the end of the stream.
 bool read_text(int descriptor, std::string& text) {
   char block[4096];
   for (int reads = 0; reads < kReadsAtOnce; ++reads) {
@@ -66,7 +66,7 @@ void Upload::add_to(std::vector<pollfd>& polled) const {
   if (child_.error() >= 0) polled.push_back({child_.error(), POLLIN, 0});
 }
 
-// False when no more goes into the pipe for now, or ever.
+// Returns false if the pipe takes no more, for now or for ever.
 bool Upload::write_from(std::string& bytes) {
   while (!bytes.empty()) {
     const ssize_t count = child_.write_in(bytes.data(), bytes.size());
@@ -82,7 +82,7 @@ bool Upload::write_from(std::string& bytes) {
 
 void Upload::write_some() {
   if (child_.in() < 0 || !write_from(script_) || !write_from(block_)) return;
-  if (file_ < 0) return;  // the script may still ask for it
+  if (file_ < 0) return;  // the script may still ask for the file
   for (int blocks = 0; blocks < kBlocksAtOnce; ++blocks) {
     block_.resize(kBlock);
     const ssize_t count = ::read(file_, block_.data(), block_.size());
