@@ -23,7 +23,7 @@ struct Stranger {
   std::string reply = {};
 };
 
-// Whether the stranger's reply is complete, or its connection over.
+// Returns whether the stranger's reply is complete, or its connection closed.
 bool has_spoken(Stranger& stranger) {
   char bytes[Handshake::kReplyBytes];
   const ssize_t got =
@@ -59,7 +59,7 @@ void take_in(int listener, const std::string& key, const std::string& purpose,
 
 base::Result<Descriptor> accept_known(int listener, const std::string& key, const std::string& purpose,
                                       const Patience& patience) {
-  std::list<Stranger> strangers;  // the oldest first
+  std::list<Stranger> strangers;  // oldest first
   while (true) {
     std::vector<pollfd> polled = {{listener, POLLIN, 0}};
     for (const Stranger& each : strangers) polled.push_back({each.socket.number(), POLLIN, 0});
@@ -90,7 +90,7 @@ base::Status shake_hands(int socket, Handshake& handshake, const Patience& patie
   const base::Status answered = receive(socket, Handshake::kTagBytes, answer, patience);
   if (handshake.accepts(answer)) return {};
   if (!answered && answered.error().code() == Code::kDeadlineExceeded) return answered;
-  // Closed without an answer, or with one that only somebody without the key gives.
+  // The other end closed without an answer, or gave an answer that only a process without the key gives.
   return base::fail(Code::kPermissionDenied, "what listens there does not have this run's key");
 }
 

@@ -35,7 +35,7 @@ void check_replica(const char* what, int replica) {
                                              world_size(), ", numbered from 0"));
 }
 
-// The groups' size and their replicas one after the other; {0} for all together.
+// Returns the groups' size, then their replicas one after the other; {0} for all together.
 Ints flat(const char* what, const Groups& groups) {
   Ints ints = {groups.empty() ? 0 : static_cast<int64_t>(groups[0].size())};
   std::vector<bool> seen(static_cast<size_t>(world_size()));
@@ -173,7 +173,7 @@ void check_divides(const char* what, const at::Tensor& tensor, int64_t dim, int6
                                                   " is no multiple of the ", parts, " replicas"));
 }
 
-// One collective for each element type; the results replace the tensors' values.
+// Runs one collective for each element type and replaces the tensors' values with the results.
 int64_t equalize(const std::vector<at::Tensor>& tensors) {
   device::TraceLock lock = device::lock_trace();
   struct Bucket {

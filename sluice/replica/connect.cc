@@ -12,10 +12,10 @@
 namespace sluice::replica {
 namespace {
 
-// The plugins' keys, beside those of the processes themselves.
+// Returns the store's key for a plugin's key, so that it differs from the processes' own keys.
 std::string plugin_key(const std::string& key) { return "plugin " + key; }
 
-// What the processes know of each other, as plugins ask for it.
+// Gives plugins access to the store of the processes.
 class PluginStore : public pjrt::KeyValueStore {
  public:
   explicit PluginStore(std::shared_ptr<Processes> processes) : processes_(std::move(processes)) {}

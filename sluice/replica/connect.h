@@ -1,4 +1,4 @@
-// What makes the device of this process one of many.
+// Connects the device of this process with the devices of the run's other processes.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace sluice::replica {
 
-// Before init(): the device will agree with those of the other processes, plugins find each other through the
-// processes' store, collectives that are calls of the host's handlers (XLA's CPU plugin) get their transport,
-// and each launch is compared with the others'. Null: this process is alone again.
+// Call before init(). The device then agrees with those of the other processes, plugins find each other
+// through the processes' store, collectives that are calls of the host's handlers (XLA's CPU plugin) get
+// their transport, and each launch is compared with the others'. Null: this process is a single one again.
 void connect_device(const std::shared_ptr<Processes>& processes);
 
 }  // namespace sluice::replica

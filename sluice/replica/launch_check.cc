@@ -17,12 +17,12 @@ namespace sluice::replica {
 namespace {
 
 constexpr const char* kAsking = "new program";
-constexpr const char* kLaunched = "launched ";  // and the process's number
-// So many launches may another process be behind or ahead.
+constexpr const char* kLaunched = "launched ";  // followed by the process's number
+// The number of launches that another process may be behind or ahead.
 constexpr size_t kRemembered = 1024;
 constexpr auto kPause = std::chrono::milliseconds(50);
 
-// One line an operation, the same in every process.
+// Returns one line an operation, the same in every process.
 std::string listing(const device::LaunchRecord& launch) {
   std::string text;
   for (uint32_t instance : launch.program->instances) text += device::describe_instance(instance) + "\n";
@@ -32,10 +32,10 @@ std::string listing(const device::LaunchRecord& launch) {
   return text + "\n";
 }
 
-// What is first in which the listings differ.
+// Returns the first difference between the listings.
 std::string first_difference(const std::string& mine, const std::string& theirs) {
   auto a = base::split(mine, '\n'), b = base::split(theirs, '\n');
-  // Of a replayed launch the results are not listed.
+  // The listing of a replayed launch has no results.
   const auto is_results = [](const std::string& line) { return line.starts_with("results:"); };
   if (std::any_of(a.begin(), a.end(), is_results) != std::any_of(b.begin(), b.end(), is_results))
     for (auto* lines : {&a, &b}) std::erase_if(*lines, is_results);
@@ -68,7 +68,7 @@ LaunchCheck::~LaunchCheck() {
   watcher_.join();
 }
 
-// "17 1234567890 new step"
+// Returns "17 1234567890 new step".
 std::string LaunchCheck::text(const Launched& launched) {
   return base::str(launched.number, ' ', launched.hash, launched.fresh ? " new " : " known ",
                    launched.boundary);
@@ -98,7 +98,7 @@ void LaunchCheck::operator()(const device::LaunchRecord& launch) {
     if (found != recent_.end() && asked_ > compared_) asked = found->second;
   }
   if (launched.fresh) {
-    // Those who launch a known program look here.
+    // Processes that launch a known program read these values.
     base::value_or_throw(processes_->put(base::str(kLaunched, processes_->index()), text(launched)));
     base::value_or_throw(processes_->put(kAsking, std::to_string(launched.number)));
     compare(launched, listing(launch));
@@ -147,13 +147,13 @@ void LaunchCheck::watch() {
     const base::Status status = watch_once(said);
     lock.lock();
     if (status) continue;
-    // A store that cannot be reached is noticed by whoever needs it.
+    // Other calls report a store that cannot be reached.
     if (status.error().code() == Code::kFailedPrecondition) refused_ = status.error();
     return;
   }
 }
 
-// Tells what was launched last, and looks at the next process.
+// Publishes the latest launch, and checks the next process's.
 base::Status LaunchCheck::watch_once(std::optional<Launched>& said) {
   std::optional<Launched> latest;
   {

@@ -17,11 +17,10 @@
 
 namespace sluice::replica {
 
-// Compares the launches of the processes, with the numbers that they take:
-// - a program that is new here is compared before its first launch, all launches up to then with it;
-// - launches of known programs are compared by a thread of its own, some twenty times a second and each
-//   process with its neighbour, so that they cost the training nothing; what it finds is thrown at the next
-//   launch.
+// Compares the launches of the processes, including the numbers that they take:
+// - a program that is new here is compared before its first launch, together with all earlier launches;
+// - launches of known programs are compared by a separate thread, some twenty times a second and each
+//   process with its neighbour, so that they cost the training nothing; the next launch throws what it finds.
 // Throws kFailedPrecondition with the first operation that differs. Called under the trace's lock.
 class LaunchCheck {
  public:
@@ -37,15 +36,15 @@ class LaunchCheck {
     int64_t number = 0;
     uint64_t hash = 0;     // of all launches up to this one
     bool fresh = false;    // its program was new
-    std::string boundary;  // what cut the graph
+    std::string boundary;  // the operation that cut the graph
   };
   static std::string text(const Launched& launched);
   static std::optional<Launched> parse(const std::optional<std::string>& text);
 
-  // With the processes that come here at this launch: all of them, or some did something else.
+  // Compares with the processes that come here at this launch: all of them, or some did something else.
   void compare(const Launched& launched, const std::string& operations);
-  // Whether another process has passed this launch without coming here: it waits for this one in a
-  // collective.
+  // Returns an error if another process has passed this launch without coming here: it waits for this one in
+  // a collective.
   base::Status look_at_others(const Launched& launched);
   void watch();
   base::Status watch_once(std::optional<Launched>& said);
@@ -57,7 +56,7 @@ class LaunchCheck {
   std::condition_variable stop_;
   bool stopping_ = false;
   std::map<int64_t, Launched> recent_;  // by number
-  int64_t asked_ = 0;                   // the latest launch at which some process has a new program
+  int64_t asked_ = 0;                   // the latest launch at which a process has a new program
   std::optional<Error> refused_;
   std::thread watcher_;
 };

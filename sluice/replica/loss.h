@@ -1,4 +1,4 @@
-// Why a run ended before its time, in the same words whoever noticed it. Needs no LibTorch.
+// Messages for why a run ended early, the same in every process that noticed it. Needs no LibTorch.
 #pragma once
 
 #include <string>
@@ -9,14 +9,15 @@
 
 namespace sluice::replica {
 
-// "lost process 1 of 4 (SIGN): it was killed or stopped, or …"; the sign is what was seen of it, such as
+// Returns "lost process 1 of 4 (SIGN): it was killed or stopped, or …". `sign` is the observation, such as
 // "it has ended".
 std::string lost_text(const std::vector<int>& processes, int count, const std::string& sign);
-// Of a process that said itself that it goes on no more.
+// Returns the text for a process that reported itself that it stops.
 std::string failed_text(int process, const std::string& reason);
-// kUnavailable for a process that was lost, kAborted for one that failed. The text is another process's.
+// Returns kUnavailable for a process that was lost, kAborted for one that failed. The text comes from another
+// process.
 Error ending(const std::string& text);
-// What another process said, for a message: printable, and its first 4096 bytes.
+// Returns another process's text for a message: printable, and at most its first 4096 bytes.
 std::string said(std::string_view text);
 
 }  // namespace sluice::replica

@@ -18,32 +18,32 @@
 namespace sluice::replica {
 namespace meeting_detail {
 
-constexpr const char* kKey = "meeting";  // its value names the latest one
-// So long a store with another key may be one that is about to end.
+constexpr const char* kKey = "meeting";  // its value names the latest meeting
+// Within this time a store with another key may belong to a run that is about to end.
 constexpr double kOtherKeySeconds = 15;
-// A name may get its address while its pod begins, and its absence may be remembered for 30 s. Who waits is
-// told sooner.
+// A name may get its address while its pod starts, and its absence may be cached for 30 s. The user is
+// informed sooner.
 constexpr double kNamelessSeconds = 45;
 constexpr double kTellNameless = 2;
 
 struct Server {
   std::unique_ptr<StoreServer> store;
-  std::string id;  // another program's at this address has another one
+  std::string id;  // a store of another program at this address has another id
   int meetings = 0;
 };
 
 struct State {
   std::mutex mutex;
   std::map<std::pair<uint16_t, std::string>, Server> servers;  // [port, key]
-  std::map<std::pair<std::string, int>, std::string> been_to;  // [address, process]: the latest one
+  std::map<std::pair<std::string, int>, std::string> been_to;  // [address, process]: the latest meeting
 };
-// Its servers answer until the program is gone.
+// Its servers answer until the program ends.
 State& state() {
   static auto* all = new State();
   return *all;
 }
 
-// Whether all processes are known to be on one machine.
+// Returns whether all processes are known to be on one machine.
 bool on_one_machine(const Placement& placement) {
   const auto& hosts = placement.hosts;
   return !hosts.empty() &&
@@ -75,10 +75,10 @@ base::Result<Meeting> begin(const Placement& placement, const std::string& host,
   return Meeting{endpoint, name};
 }
 
-// The latest meeting of the store there; no name as long as there is none.
+// Returns the latest meeting of the store there; waits while there is no new one.
 base::Result<Meeting> look(const std::string& host, uint16_t port, const std::string& key,
                            const Patience& patience, const std::string& before) {
-  SLUICE_TRY(const auto endpoints, resolve(host, port));  // alone fails with kNotFound
+  SLUICE_TRY(const auto endpoints, resolve(host, port));  // only this call fails with kNotFound
   SLUICE_TRY(auto connection, StoreConnection::open(endpoints, key, patience));
   while (true) {
     SLUICE_TRY(const auto answer, connection.ask({StoreOrder::kGet, {kKey}}, patience));
@@ -104,7 +104,7 @@ base::Result<Meeting> come_to(const Placement& placement, const std::string& hos
       state().been_to[address] = found->name;
       return found;
     }
-    // The program that keeps the store may be about to begin, or one that kept it before may be about to end.
+    // The program that keeps the store may be about to start, or an earlier one may be about to end.
     const double now = base::monotonic_seconds();
     if (found.error().code() != Code::kPermissionDenied)
       other_key_since = 0;

@@ -16,7 +16,7 @@ base::Result<std::string> address_towards(const std::string& coordinator) {
   SLUICE_TRY(const base::HostAndPort place, base::split_host_and_port(coordinator));
   const std::string port = std::to_string(place.port > 0 ? place.port : 1);
   addrinfo hints{};
-  hints.ai_socktype = SOCK_DGRAM;  // connecting it only asks the routing table
+  hints.ai_socktype = SOCK_DGRAM;  // connecting a datagram socket only asks the routing table
   addrinfo* raw = nullptr;
   if (const int code = ::getaddrinfo(place.host.c_str(), port.c_str(), &hints, &raw); code != 0) {
     return base::fail(Code::kUnavailable, "the coordinator ", coordinator,

@@ -1,4 +1,4 @@
-// Which network a process's collectives use. Internal to this room.
+// The network that a process's collectives use. Internal to this room.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace sluice::replica {
 
-// The address of this machine on the way to host:port, as digits; nothing is sent.
+// Returns the address of this machine on the way to host:port, as digits; sends nothing.
 base::Result<std::string> address_towards(const std::string& coordinator);
-// The address of an interface, "eth0", as digits: IPv4 where it has both.
+// Returns the address of an interface, "eth0", as digits: IPv4 if it has both.
 base::Result<std::string> address_of_interface(const std::string& interface);
 bool is_loopback(const std::string& address);
 

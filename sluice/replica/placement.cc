@@ -13,19 +13,19 @@
 namespace sluice::replica {
 namespace {
 
-constexpr int kTpuPort = 8476;  // open in the firewall rule that Cloud TPU networks have
-// A job's port: above the ephemeral ports that Linux hands out (32768 to 60999).
+constexpr int kTpuPort = 8476;  // open in the firewall rule of Cloud TPU networks
+// A job's port: above Linux' ephemeral ports (32768 to 60999).
 constexpr int kFirstSlurmPort = 61000, kSlurmPorts = 4096;
 
 using Found = base::Result<std::optional<Placement>>;
 
-// Reads the variables of one launcher; every error names it and says how to get out.
+// Reads the variables of one launcher; every error names it and says what to do.
 class Reader {
  public:
   Reader(const Getter& get, std::string launcher, std::string remedy)
       : get_(get), launcher_(std::move(launcher)), remedy_(std::move(remedy)) {}
 
-  // The value of the first of these names that is set.
+  // Returns the value of the first of these names that is set.
   base::Result<std::string> text(const std::vector<const char*>& names) const {
     for (const char* name : names)
       if (const auto value = get_(name)) return *value;
@@ -41,7 +41,7 @@ class Reader {
     return *result;
   }
 
-  // `hosts`: of each process; left out where there are more or fewer of them.
+  // `hosts`: one for each process; ignored if there are more or fewer.
   Found placement(int process_id, int processes, std::string coordinator,
                   std::vector<std::string> hosts = {}) const {
     if (process_id >= processes)
@@ -70,16 +70,16 @@ bool any(const Getter& get, const std::vector<const char*>& names) {
   return false;
 }
 
-// Both parts of "host:port"; nothing when it is no such text.
+// Returns both parts of "host:port"; nothing for any other text.
 std::optional<base::HostAndPort> both_of(const std::string& address) {
   const auto parts = base::split_host_and_port(address);
   return parts && parts->port > 0 ? std::optional(*parts) : std::nullopt;
 }
 
-// What host:port must look like, where it does not.
+// The expected form, for an error about another text.
 constexpr const char* kExpected = "expected host:port, with brackets around an IPv6 address, [fd00::2]:8476";
 
-// The pieces between commas, without white space around them.
+// Returns the pieces between commas, without white space around them.
 std::vector<std::string> items_of(const std::string& list) {
   std::vector<std::string> items;
   for (const std::string& item : base::split(list, ',')) items.emplace_back(base::trim(item));
@@ -101,7 +101,7 @@ Found from_sluice(const Getter& get) {
 }
 
 Found from_slurm(const Getter& get) {
-  // A shell inside `salloc` has a job but no process number: what is started there is a single process.
+  // A shell inside `salloc` has a job but no process number: a program started there is a single process.
   if (!get("SLURM_JOB_ID") || !get("SLURM_PROCID")) return {};
   const Reader read(
       get, "Slurm",
@@ -116,7 +116,7 @@ Found from_slurm(const Getter& get) {
   }
   SLUICE_TRY(const int id, read.number({"SLURM_PROCID"}, 0, kMaxProcesses));
   SLUICE_TRY(const int job, read.number({"SLURM_JOB_ID"}, 0, 2'000'000'000));
-  // Steps other than srun's have numbers near 2^32.
+  // Steps that srun did not start have numbers near 2^32.
   SLUICE_TRY(const std::string step_text, read.text({"SLURM_STEP_ID"}));
   const unsigned step = base::number_of<unsigned>(step_text).value_or(0);
   SLUICE_TRY(const std::string list, read.text({"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}));
@@ -126,7 +126,7 @@ Found from_slurm(const Getter& get) {
   return read.placement(id, processes, base::host_and_port(hosts->front(), static_cast<int>(port)), *hosts);
 }
 
-// The product of "4,4,1"; 0 when it is no such text.
+// Returns the product of "4,4,1"; 0 for any other text.
 int64_t product_of(const std::string& bounds) {
   int64_t product = 1;
   for (const std::string& item : items_of(bounds)) {
@@ -137,7 +137,7 @@ int64_t product_of(const std::string& bounds) {
   return product;
 }
 
-// The first process's host, with a port that none of its processes has.
+// Returns the first process's host, with a port that no process has.
 std::string meeting_beside(const std::vector<base::HostAndPort>& addresses) {
   base::HostAndPort meeting = addresses.front();
   meeting.port -= 2;
@@ -145,7 +145,7 @@ std::string meeting_beside(const std::vector<base::HostAndPort>& addresses) {
   return base::host_and_port(meeting.host, meeting.port);
 }
 
-// One process per chip.
+// Reads the variables of one process per chip.
 Found from_tpu_processes(const Getter& get) {
   const Reader read(get, "Cloud TPU",
                     "Start the processes with `sluice run --hosts … --processes-per-host 4`, or set "
@@ -158,7 +158,7 @@ Found from_tpu_processes(const Getter& get) {
   const int count = static_cast<int>(texts.size());
   std::vector<base::HostAndPort> addresses;
   std::vector<std::string> hosts;
-  if (count == 1 && id == 0) return read.placement(0, 1, list);  // alone it needs no meeting place
+  if (count == 1 && id == 0) return read.placement(0, 1, list);  // a single process needs no meeting place
   for (const std::string& text : texts) {
     const auto address = both_of(text);
     if (!address)
@@ -181,8 +181,9 @@ Found from_tpu_processes(const Getter& get) {
   return read.placement(id, count, meeting_beside(addresses), hosts);
 }
 
-// The name of the variable whose value is a sentence and cannot be a number or a list of hosts, or "".
-// Kaggle and Colab start their notebooks with "WARNING: could not determine TPU worker hostnames, please …".
+// Returns the name of the variable whose value is a sentence and cannot be a number or a list of hosts, or
+// "". Kaggle and Colab start their notebooks with "WARNING: could not determine TPU worker hostnames, please
+// …".
 const char* sentence_variable(const Getter& get) {
   for (const char* name : {"TPU_WORKER_HOSTNAMES", "TPU_WORKER_ID"})
     for (const std::string& item : items_of(get(name).value_or("")))
@@ -209,7 +210,7 @@ Found from_tpu(const Getter& get) {
     if (found) return found;
   }
   if (!of_workers) return {};
-  // A worker with a number above 0 is one of several, whatever became of the list.
+  // A worker with a number above 0 is one of several, even if the list is missing.
   const int number = base::number_of<int>(get("TPU_WORKER_ID").value_or("")).value_or(0);
   if (const std::string name = sentence_variable(get); !name.empty() && number <= 0) {
     say_single_process(get, name);
@@ -227,7 +228,7 @@ Found from_tpu(const Getter& get) {
       return read.wrong("TPU_WORKER_HOSTNAMES is \"", base::printable(names),
                         "\", which is no list of hosts");
     if (host.empty()) return read.wrong("TPU_WORKER_HOSTNAMES is \"", names, "\", which has an empty name");
-    // "host:port", as some tools write it.
+    // Some tools write "host:port".
     const auto address = base::split_host_and_port(host);
     if (!address) return read.wrong("TPU_WORKER_HOSTNAMES has ", address.error().what());
     host = address->host;
@@ -237,7 +238,7 @@ Found from_tpu(const Getter& get) {
 }
 
 Found from_torchrun(const Getter& get) {
-  // MASTER_ADDR alone is often left in a profile; a rank is what makes a process one of several.
+  // A profile often has only MASTER_ADDR; a rank makes a process one of several.
   if (!any(get, {"RANK", "WORLD_SIZE"})) return {};
   const Reader read(get, "torchrun",
                     "Start the processes with torchrun or `sluice run`, or unset RANK and WORLD_SIZE for a "

@@ -23,11 +23,11 @@ namespace sluice::replica {
 namespace processes_detail {
 
 constexpr const char* kWaiting = "waiting ";
-constexpr double kLong = 3;  // seconds, after which a waiting process says where it waits
+constexpr double kLong = 3;  // seconds after which a waiting process publishes where it waits
 
 std::string value_key(const std::string& key) { return "value " + key; }
 
-// Of the keys of a gather.
+// Returns the prefix of the keys of a gather.
 std::string prefix_of(const Processes::Offer& offer) {
   return base::str("gather ", offer.name, ' ', offer.number, ' ');
 }
@@ -41,15 +41,15 @@ base::Result<std::pair<std::string, uint16_t>> address_of(const std::string& coo
   return std::pair(parts->host, static_cast<uint16_t>(parts->port));
 }
 
-// A connection that another process has closed is an error to be told; the signal would end this one without
-// a word.
+// A connection that another process has closed must be reported as an error; the signal would end this
+// process without a message.
 void ignore_broken_pipes() {
   struct sigaction current {};
   if (::sigaction(SIGPIPE, nullptr, &current) == 0 && current.sa_handler == SIG_DFL)
     ::signal(SIGPIPE, SIG_IGN);
 }
 
-// What must be the same in all processes.
+// Returns a text that must be the same in all processes.
 std::string this_program() {
   const std::string version = base::str("sluice ", SLUICE_VERSION);
   if (!base::environment_flag("SLUICE_SAME_BUILD", true)) return version;
@@ -75,7 +75,7 @@ Processes::Processes(Placement placement, const Timeouts& timeouts)
 Processes::~Processes() {
   pulse_.reset();
   if (!met_) return;
-  // The others may still read what they have been given, or why the run ended.
+  // The others may still read values of theirs, or why the run ended.
   constexpr double kPatience = 5;
   const double deadline = base::monotonic_seconds() + kPatience;
   auto left = at_once_->add("left", 1);
@@ -111,7 +111,7 @@ base::Status Processes::compare_programs() {
              offer("join", base::str(detail::this_program(), '\n', count(), '\n', base::host_name())));
   SLUICE_TRY(const auto all, collect_within(offered, {"", {}}, timeouts_.join));
   met_ = true;
-  // Whatever came from another process is looked at as from a stranger.
+  // Texts of other processes are checked like a stranger's.
   constexpr size_t kParts = 3, kMaxBytes = 4096;
   const auto parts = [&](int p) -> base::Result<std::vector<std::string>> {
     const std::string& text = all[static_cast<size_t>(p)];
@@ -181,7 +181,7 @@ void Processes::start_pulse() {
   pulse_ = std::make_unique<Pulse>(index(), count(), board, Pulse::Times{.patience = timeouts_.lost});
 }
 
-// "2 (10.0.0.4)", or "2" where its host is not known.
+// Returns "2 (10.0.0.4)", or "2" if its host is not known.
 std::string Processes::name_of(int process) const {
   const auto& hosts = placement_.hosts;
   return hosts.empty() ? std::to_string(process)
@@ -244,7 +244,7 @@ base::Result<std::vector<std::string>> Processes::take(const std::string& prefix
   for (int p = 0; p < count(); ++p) {
     SLUICE_TRY(all.emplace_back(), store_->get(base::str(prefix, p)));
   }
-  // The last reader tidies up.
+  // The last reader removes the keys.
   SLUICE_TRY(const int64_t readers, store_->add(prefix + "read", 1));
   if (readers == count()) {
     for (int p = 0; p < count(); ++p) SLUICE_OK(store_->remove(base::str(prefix, p)));
@@ -279,7 +279,7 @@ base::Status Processes::wait_for(int process, const Call& call, double since) {
   }
 }
 
-// A process that waits in another call waits for this one too, so neither would ever go on.
+// A process that waits in another call also waits for this one, so neither would ever continue.
 base::Status Processes::look_for_deadlock(int process, const Call& call) {
   namespace detail = processes_detail;
   SLUICE_OK(store_->set(base::str(detail::kWaiting, index()), call.waiting));
@@ -321,7 +321,7 @@ base::Result<std::optional<std::string>> Processes::try_get(const std::string& k
 }
 
 void Processes::fail(const std::string& reason) noexcept {
-  // A store that is gone has nobody left who could listen.
+  // If the store is gone, no process is left to read this.
   (void)put_first(Pulse::kEnded, failed_text(index(), reason));
 }
 

@@ -1,5 +1,5 @@
-// The pulse: which processes of a run still live, as they tell each other. Needs no LibTorch. Not the
-// heartbeat (sluice/session/heartbeat.h), a worker's sign to its launcher that it makes progress.
+// The pulse: signs of life between the processes of a run. Needs no LibTorch. It differs from the heartbeat
+// (sluice/session/heartbeat.h), with which a worker shows its launcher that it makes progress.
 #pragma once
 
 #include <chrono>
@@ -15,36 +15,38 @@
 
 namespace sluice::replica {
 
-// A thread that raises a counter of this process at a place that all see, whatever the others of its threads
-// do, and watches that of the next process in the ring. One that stands still is a process that was killed or
-// stopped, and it is written where all look, as is what a process says that fails; so all know it after one
-// beat more. Time for which this process itself was stopped does not count against the others.
+// A thread that increases this process's counter on a board that all see, whatever the process's other
+// threads do, and watches the counter of the next process in the ring. A counter that stands still means that
+// its process was killed or stopped. This is written to the board, and so is the reason of a process that
+// fails; all know it one beat later. Time for which this process itself was stopped does not count against
+// the others.
 class Pulse {
  public:
-  // The place: short texts under keys. Only the pulse's thread calls; an error means that the place is gone,
-  // and with it the process that keeps it.
+  // The board: short texts under keys. Only the pulse's thread calls it; an error means that the board is
+  // gone, and so is the process that keeps it.
   struct Board {
     std::function<base::Status(const std::string& key, const std::string& value)> put;
     std::function<base::Result<std::optional<std::string>>(const std::string& key)> try_get;
-    // Keeps the value that is there already, and returns it.
+    // Keeps an existing value, and returns it.
     std::function<base::Result<std::string>(const std::string& key, const std::string& value)> put_first;
   };
   struct Times {
     std::chrono::milliseconds beat{250};
-    std::chrono::milliseconds patience{20'000};  // without a beat; 0: never give anybody up
+    std::chrono::milliseconds patience{20'000};  // without a beat; 0: never report a process as lost
   };
-  // Keys: of why the run ended (loss.h), and of a process's counter.
+  // The keys of the reason why the run ended (loss.h) and of a process's counter.
   static constexpr const char* kEnded = "ended";
   static std::string beat_key(int process);
 
-  // Process `index` of `count`.
+  // Starts the thread of process `index` of `count`.
   Pulse(int index, int count, Board board, const Times& times);
-  // Tells the others that this process leaves in good order.
+  // Reports that this process leaves in good order.
   ~Pulse();
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
 
-  // An error that says why, once the run has ended for any process but by leaving. Threads: any.
+  // Returns an error with the reason once the run has ended for a process other than by leaving. Threads:
+  // any.
   base::Status status() const;
 
  private:
@@ -54,10 +56,10 @@ class Pulse {
   const int index_, count_;
   const Board board_;
   const Times times_;
-  // Of the thread:
+  // Only for the thread:
   int64_t beats_ = 0;
   int watched_;
-  std::optional<std::string> seen_;  // of the watched process
+  std::optional<std::string> seen_;  // value of the watched process
   std::chrono::milliseconds still_{0};
 
   mutable std::mutex mutex_;
@@ -67,7 +69,7 @@ class Pulse {
   std::thread thread_;
 };
 
-// SLUICE_LOST_AFTER in seconds, or 20: so long a process may show no sign of life; 0 for any time.
+// Returns SLUICE_LOST_AFTER in seconds, or 20: the time that a process may show no sign of life; 0: no limit.
 std::chrono::milliseconds lost_after();
 
 }  // namespace sluice::replica

@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kShortestKey = 32;  // characters
 
-// The number's bytes, the lowest first.
+// Returns the number's bytes, the lowest first.
 std::string little_endian(uint64_t number, size_t bytes) {
   std::string text;
   for (size_t i = 0; i < bytes; ++i) text += static_cast<char>(number >> (8 * i) & 0xFF);

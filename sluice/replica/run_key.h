@@ -1,4 +1,4 @@
-// The key of a run: a secret of its processes, which its launcher hands on.
+// The key of a run: a secret of its processes that the launcher passes on.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace sluice::replica {
 
-// What SLUICE_RUN_KEY says, or nothing: then whoever reaches the processes' ports may take part. An error
-// when it is short enough to be guessed.
+// Returns SLUICE_RUN_KEY, or nothing: then anyone who reaches the processes' ports may take part. An error if
+// it is short enough to be guessed.
 base::Result<std::string> run_key();
 
-// Both ends of a new connection show that they have the key without saying it, each for a number that the
-// other has just made up; `purpose` says what the connection is for, so that no answer fits elsewhere. The
-// server begins:
+// Both ends of a new connection prove that they have the key without sending it, each for a random number of
+// the other end. `purpose` names the use of the connection, so that no answer fits another use. The server
+// begins:
 //   server  kGreeting, its number (32 bytes)
 //   client  its number, its tag (32 bytes each)
 //   server  its tag (32 bytes), or nothing: it closes
@@ -26,15 +26,15 @@ class Handshake {
 
   Handshake(const std::string& key, std::string purpose);
 
-  // Of the server.
+  // The server's side: its greeting.
   std::string greeting();
-  // Its tag; nothing when the client does not have the key.
+  // The server's side: returns its tag; nothing if the client does not have the key.
   std::string answer(std::string_view reply);
-  // Of the client: nothing when it is no greeting.
+  // The client's side: returns its reply; nothing if the text is not a greeting.
   std::string reply(std::string_view greeting);
   bool accepts(std::string_view answer) const;
 
-  // Keys of this connection alone, for what goes to the server and what comes from it.
+  // Keys for only this connection, for messages to the server and from it.
   std::string key_to_server() const { return tag("to the server"); }
   std::string key_to_client() const { return tag("to the client"); }
 
@@ -43,26 +43,26 @@ class Handshake {
 
   std::string key_;  // 32 bytes
   const std::string purpose_;
-  std::string of_server_, of_client_;  // numbers
+  std::string of_server_, of_client_;  // the random numbers
 };
 
-// One direction of a connection: its messages in their order, each with a tag, so that nobody in between can
-// change, repeat or leave out one. What they say can be read on the way.
+// One direction of a connection: its messages in order, each with a tag, so that nobody in between can
+// change, repeat or omit one. The messages are not encrypted.
 //   length (4 bytes, little-endian), bytes, tag (16 bytes)
 class Seal {
  public:
   static constexpr size_t kLengthBytes = 4, kTagBytes = 16;
-  // The largest message; most are some hundred bytes, a program's listing may have megabytes.
+  // The largest message; most have some hundred bytes, a program's listing may have megabytes.
   static constexpr size_t kMaxBytes = size_t{64} << 20;
 
   Seal() = default;
   explicit Seal(std::string key) : key_(std::move(key)) {}
-  // The message with its length and tag.
+  // Returns the message with its length and tag.
   std::string close(std::string_view message);
-  // Takes the first message away from the bytes that came. False as long as it is not complete; an error when
-  // it is too long, or not of the other end.
+  // Removes the first message from the received bytes. Returns false while it is incomplete; an error if it
+  // is too long, or not from the other end.
   base::Result<bool> open(std::string& received, std::string& message);
-  // So many bytes of the first message are missing, as far as is known.
+  // Returns the number of bytes that the first message lacks, as far as is known.
   static size_t missing(std::string_view received);
 
  private:

@@ -19,8 +19,8 @@ namespace {
 
 using device::Sameness;
 
-// The tensors that are equal in this process only, each once: a parameter comes with the model and with its
-// optimizer. A differing one is an error.
+// Returns the tensors that are equal only within this process, each once: a parameter is listed with the
+// model and with its optimizer. A differing one is an error.
 NamedTensors of_this_process(const NamedTensors& tensors) {
   device::TraceLock lock = device::lock_trace();
   NamedTensors found;

@@ -26,22 +26,22 @@ namespace {
 using collectives::HostSpan;
 using stablehlo::DType;
 
-// Of each process at a time: its share of it, times the processes, stays in a core's cache.
+// Bytes of each process at a time: its share of a piece, times the processes, stays in a core's cache.
 constexpr size_t kPiece = 512 << 10;
 constexpr size_t kHeaderBytes = 4096;
 constexpr uint32_t kReady = 0x5375696C;
 constexpr const char* kName = "/sluice-";
-// How often a process that waits looks whether the others live.
+// The time between a waiting process's checks whether the others live.
 constexpr long kLookNanoseconds = 50'000'000;
-// So long it looks before it sleeps.
+// The number of checks before it sleeps.
 constexpr int kSpins = 400;
 
 // The beginning of the segment. All atomics are lock-free, so that they work between processes.
 struct Header {
-  std::atomic<uint32_t> ready;       // kReady when the creator is done
+  std::atomic<uint32_t> ready;       // kReady after the creator has finished
   std::atomic<uint32_t> arrived;     // at the barrier
   std::atomic<uint32_t> generation;  // barriers so far; a futex
-  std::atomic<uint32_t> stopped;     // 0: nobody; 1: the reason is being written; 2: written
+  std::atomic<uint32_t> stopped;     // 0: not stopped; 1: the reason is being written; 2: written
   char reason[1024];
 };
 static_assert(sizeof(Header) <= kHeaderBytes && std::atomic<uint32_t>::is_always_lock_free);
@@ -58,7 +58,7 @@ void futex_wake_all(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
 }
 
-// Each process holds a lock on the byte of its number: the kernel gives it up with the process.
+// Each process locks the byte of its number: the kernel releases the lock when the process ends.
 struct flock byte_lock(int process, short kind) {
   struct flock lock {};
   lock.l_type = kind;
@@ -76,7 +76,7 @@ base::Result<std::unique_ptr<SharedSegment>> SharedSegment::create(int processes
   const int descriptor = ::shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (descriptor < 0) return base::fail_errno(errno, "make shared memory", name);
   const size_t bytes = segment_bytes(processes);
-  // Reserved now: memory that turns out to be missing later would kill the process that touches it.
+  // Reserved now: memory that is missing later would kill the process that touches it.
   int wrong = ::posix_fallocate(descriptor, 0, static_cast<off_t>(bytes));
   void* memory = MAP_FAILED;
   if (wrong == 0) {
@@ -95,7 +95,7 @@ base::Result<std::unique_ptr<SharedSegment>> SharedSegment::create(int processes
 }
 
 base::Result<std::unique_ptr<SharedSegment>> SharedSegment::open(const std::string& name, int processes) {
-  // The name is process 0's word for it.
+  // The name comes from process 0 and is checked.
   if (!name.starts_with(kName) || name.find('/', 1) != std::string::npos || name.size() > NAME_MAX)
     return base::fail(Code::kInvalidArgument, "process 0 says that the shared memory has a name of ",
                       name.size(), " bytes that is not valid");
@@ -186,12 +186,13 @@ class SharedTransport : public collectives::Transport {
   }
 
  private:
-  // Goes through the elements of several spans, so many at a time.
+  // Walks over the elements of several spans, at most `most` at a time.
   struct Cursor {
     std::span<const HostSpan> spans;
     size_t span = 0, element = 0;
 
-    // `body(address, offset in the piece, bytes)` for each run; returns the elements, 0 at the end.
+    // Calls `body(address, offset in the piece, bytes)` for each run; returns the number of elements, 0 at
+    // the end.
     template <typename Body>
     size_t walk(size_t most, size_t size, const Body& body) {
       size_t done = 0;
@@ -211,14 +212,15 @@ class SharedTransport : public collectives::Transport {
   Header& header() const { return *static_cast<Header*>(segment_->memory_); }
   size_t me() const { return static_cast<size_t>(index_); }
   size_t count() const { return static_cast<size_t>(processes_); }
-  // Pieces alternate between two places: who is fast may write the next one while others still read this one.
+  // Pieces alternate between two places: a fast process may write the next one while others still read this
+  // one.
   char* place(size_t number) const {
     return static_cast<char*>(segment_->memory_) + kHeaderBytes + (2 * number + piece_ % 2) * kPiece;
   }
   char* said_by(size_t process) const { return place(process); }
   char* results() const { return place(count()); }
 
-  // This process's part of the piece: a run of elements.
+  // Combines this process's part of the piece: a run of elements.
   void combine(size_t elements, size_t size, DType dtype, collectives::Reduction reduction) const {
     const size_t begin = elements * me() / count(), end = elements * (me() + 1) / count();
     if (begin == end) return;
@@ -228,7 +230,7 @@ class SharedTransport : public collectives::Transport {
     collectives::reduce(dtype, reduction, inputs, {&output, 1}, end - begin);
   }
 
-  // The barrier: nobody goes on before all have come.
+  // The barrier: no process continues before all have come.
   base::Status meet() {
     if (ended_)
       return base::fail(Code::kFailedPrecondition, "the connection to the other processes has ended");
@@ -255,10 +257,10 @@ class SharedTransport : public collectives::Transport {
     return {};
   }
 
-  // Whether it is still worth waiting.
+  // Returns an error if waiting is of no use any more.
   base::Status look(double waited) const {
     Header& h = header();
-    // Before the reason is read: one that left may have said why.
+    // Checked before the reason is read: a process that left may have written why.
     int lost = 0;
     while (lost < processes_ && (lost == index_ || lives(lost))) ++lost;
     if (h.stopped.load(std::memory_order_acquire) == 2)
@@ -283,7 +285,7 @@ class SharedTransport : public collectives::Transport {
   const std::chrono::milliseconds timeout_;
   const RunState run_;
   bool locked_ = false;
-  size_t piece_ = 0;  // so far
+  size_t piece_ = 0;  // number of pieces so far
   std::atomic<bool> ended_{false};
 };
 

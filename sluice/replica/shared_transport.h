@@ -1,5 +1,5 @@
-// Collectives between the processes of one machine, through memory that they share: no sockets, no copies in
-// the kernel. Needs no LibTorch.
+// Collectives between the processes of one machine through shared memory: no sockets, no copies in the
+// kernel. Needs no LibTorch.
 #pragma once
 
 #include <chrono>
@@ -11,21 +11,21 @@
 
 namespace sluice::replica {
 
-// A piece of shared memory under a name, for a number of processes. It is laid out as a header, then for each
-// process two pieces to speak and two pieces for results.
+// A named piece of shared memory for a number of processes. It consists of a header, two pieces for each
+// process's values, and two pieces for results.
 class SharedSegment {
  public:
-  // Makes one under a new name; kResourceExhausted when /dev/shm (64 MB in many containers) has no room.
+  // Creates one under a new name; kResourceExhausted if /dev/shm (64 MB in many containers) has no room.
   static base::Result<std::unique_ptr<SharedSegment>> create(int processes);
-  // Opens another process's; kNotFound when it is not on this machine (or in another container).
+  // Opens another process's; kNotFound if it is not on this machine (or in another container).
   static base::Result<std::unique_ptr<SharedSegment>> open(const std::string& name, int processes);
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
 
-  // "/sluice-…"
+  // Returns "/sluice-…".
   const std::string& name() const { return name_; }
-  // Takes the name away; who has it open keeps it. Done when all have opened it.
+  // Removes the name; processes that have opened the segment keep it. Called when all have opened it.
   static void remove(const std::string& name);
 
  private:
@@ -37,19 +37,19 @@ class SharedSegment {
   int descriptor_;
   void* memory_;
   size_t bytes_;
-  bool created_;  // and so it is ours to take the name away
+  bool created_;  // the creator removes the name
 };
 
-// What the processes know of each other beside the transport.
+// Access to the state of the run, besides the transport.
 struct RunState {
-  std::function<base::Status()> status;                 // an error once it has ended; asked often
+  std::function<base::Status()> status;                 // an error once the run has ended; called often
   std::function<Error(const std::string& reason)> end;  // ends it for all; returns the first reason given
 };
 
-// The transport of process `index` of `processes`, which all have the segment open. Combines in the order of
-// the processes, each its part of a piece, so that all get the same bits. A process that ends in whatever
-// way is noticed by the others within a tenth of a second; who waits gives up too when the run has ended;
-// `timeout` is for a process that lives and does not come. From then on every call fails.
+// Returns the transport of process `index` of `processes`, which all have the segment open. It combines in
+// the order of the processes, each process its part of a piece, so that all get the same bits. The others
+// notice the end of a process within a tenth of a second; waiting also ends when the run has ended. `timeout`
+// is for a process that lives but does not come. From then on every call fails.
 std::shared_ptr<collectives::Transport> make_shared_transport(std::unique_ptr<SharedSegment> segment,
                                                               int index, int processes,
                                                               std::chrono::milliseconds timeout,

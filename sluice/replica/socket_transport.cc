@@ -31,16 +31,14 @@ using stablehlo::DType;
 
 // Spans of at least kDirect bytes are sent from where they are; smaller ones are collected in buckets.
 constexpr size_t kDirect = 4 << 20, kBucket = 25 << 20;
-// Of what comes to be combined here, at a time: it stays in a core's cache.
+// Received bytes to combine at a time: they stay in a core's cache.
 constexpr size_t kPiece = 256 << 10;
-// How long a process that lost a connection listens for what the others know about it, which takes some
-// beats.
+// How long a process that lost a connection waits for the others' reports about it, which take some beats.
 constexpr double kListenSeconds = 1.5;
-// How often a process that waits looks whether the run still goes on, in milliseconds.
+// Milliseconds between a waiting process's checks whether the run still continues.
 constexpr int kLook = 250;
 
-// The connections of a process: the processes stand in a ring, each sends to the next and hears from the one
-// before.
+// The connections of a process in the ring: each sends to the next and receives from the one before.
 struct Ring {
   Descriptor next, before;
 };
@@ -76,7 +74,7 @@ class SocketTransport : public collectives::Transport {
   void abort(const std::string& reason) override {
     const std::shared_ptr<Ring> ring = take_ring();
     if (!ring) return;
-    // Said before the connections close, so that who notices finds the reason.
+    // Written before the connections close, so that processes that notice find the reason.
     (void)processes_->put_first(stopped_key(), failed_text(processes_->index(), reason));
     for (const Descriptor* each : {&ring->next, &ring->before}) ::shutdown(each->number(), SHUT_RDWR);
   }
@@ -84,7 +82,7 @@ class SocketTransport : public collectives::Transport {
  private:
   size_t index() const { return static_cast<size_t>(processes_->index()); }
   size_t count() const { return static_cast<size_t>(processes_->count()); }
-  // So many places before this process's in the ring.
+  // Returns the process that is `places` before this one in the ring.
   size_t behind(size_t places) const { return (index() + 2 * count() - places) % count(); }
   std::string stopped_key() const { return name_ + " stopped"; }
   std::string lost_key(size_t process) const { return base::str(name_, " lost ", process); }
@@ -94,8 +92,8 @@ class SocketTransport : public collectives::Transport {
     return std::move(ring_);
   }
 
-  // Runs the call. One that fails ends the transport: the connections close with their last holder, so that
-  // everybody notices.
+  // Runs the call. A failed call ends the transport: the connections close with their last holder, so that
+  // all processes notice.
   template <typename Call>
   base::Status guarded(const Call& call) {
     std::shared_ptr<Ring> ring;
@@ -115,14 +113,14 @@ class SocketTransport : public collectives::Transport {
     return symptom_.empty() ? status : explain(symptom_);
   }
 
-  // The connection itself failed.
+  // Returns the error for a failure of the connection itself.
   template <typename... Pieces>
   base::Status broken(const Pieces&... pieces) {
     symptom_ = base::str(pieces...);
     return base::fail(Code::kUnavailable, symptom_);
   }
 
-  // Whether it is still worth waiting.
+  // Returns an error if waiting is of no use any more.
   base::Status still_together() {
     SLUICE_OK(processes_->status());
     SLUICE_TRY(const auto stopped, processes_->try_get(stopped_key()));
@@ -132,11 +130,11 @@ class SocketTransport : public collectives::Transport {
     return {};
   }
 
-  // Both directions at once: neither end waits for the other to have read everything. `on_received` takes the
-  // pieces in their order: (address, offset, bytes).
+  // Moves bytes in both directions at once: neither end waits for the other to have read everything.
+  // `on_received` takes the pieces in order: (address, offset, bytes).
   template <typename OnReceived>
   base::Status move(Ring& ring, const Step& step, const OnReceived& on_received) {
-    size_t sent = 0, taken = 0, held = 0;  // held: received and not yet a whole unit
+    size_t sent = 0, taken = 0, held = 0;  // held: received bytes that are not yet a whole unit
     piece_.resize(kPiece);
     while (sent < step.send_bytes || taken < step.receive_bytes) {
       bool moved = false;
@@ -178,8 +176,8 @@ class SocketTransport : public collectives::Transport {
     return still_together();
   }
 
-  // Each process's part of the memory, `place(process)` -> (offset, bytes), goes once around the ring. Each
-  // has its own, or the one `ahead` places further when it begins.
+  // Sends each process's part of the memory, `place(process)` -> (offset, bytes), once around the ring. At
+  // the start a process has its own part, or the part `ahead` places further on.
   template <typename Place>
   base::Status pass_around(Ring& ring, char* start, const Place& place, size_t ahead = 0) {
     for (size_t s = 0; s + 1 < count(); ++s) {
@@ -237,8 +235,8 @@ class SocketTransport : public collectives::Transport {
     return {};
   }
 
-  // Each of as many parts as there are processes goes around the ring and takes every process's addend with
-  // it, so that all get the same bits; then the results go around.
+  // Each part (there is one for each process) goes around the ring and collects every process's addend, so
+  // that all get the same bits; then the results go around.
   base::Status combine_array(Ring& ring, char* data, size_t elements, DType dtype, Reduction reduction) {
     const size_t size = stablehlo::dtype_size(dtype);
     const auto place = [&](size_t part) {
@@ -260,12 +258,13 @@ class SocketTransport : public collectives::Transport {
     return pass_around(ring, data, place, 1);
   }
 
-  // Why a call failed: what another process said before it stopped, or else who does not live any more.
+  // Returns why a call failed: the reason that another process gave before it stopped, else the processes
+  // that no longer live.
   base::Status explain(const std::string& symptom) {
     SLUICE_OK(processes_->put(lost_key(index()), symptom));
     const double deadline = base::monotonic_seconds() + kListenSeconds;
     std::vector<std::optional<std::string>> first(count());
-    std::vector<int> absent, dead;  // not in this collective; without a beat too
+    std::vector<int> absent, dead;  // not in this collective; also without a beat
     do {
       for (const std::string& key : {stopped_key(), std::string(Pulse::kEnded)}) {
         SLUICE_TRY(const auto reason, processes_->try_get(key));
@@ -305,13 +304,14 @@ class SocketTransport : public collectives::Transport {
   std::mutex mutex_;
   std::shared_ptr<Ring> ring_;
   const std::string name_;
-  // Of a call:
+  // State of a call:
   std::string symptom_;
   double since_ = 0;
   std::vector<char> staging_, piece_;
 };
 
-// All processes' addresses must be reachable for the others: those of one machine's own only when all are.
+// Checks that all processes' addresses can be reached by the others: loopback addresses are allowed only if
+// all have one.
 base::Status check_addresses(const std::vector<std::string>& addresses) {
   std::vector<size_t> local;
   for (size_t p = 0; p < addresses.size(); ++p) {
@@ -323,7 +323,7 @@ base::Status check_addresses(const std::vector<std::string>& addresses) {
                     "name that means the machine itself there, or name the interface in GLOO_SOCKET_IFNAME");
 }
 
-// The port and the address of "10.0.0.2 5000", as another process has said it.
+// Reads "10.0.0.2 5000", address and port, as another process published it.
 base::Result<std::vector<Endpoint>> endpoint_of(const std::string& text, size_t process) {
   const size_t space = text.rfind(' ');
   const auto port =
@@ -334,7 +334,7 @@ base::Result<std::vector<Endpoint>> endpoint_of(const std::string& text, size_t 
   return resolve(text.substr(0, space), *port);
 }
 
-// Each process listens until the one before it in the ring has come.
+// Each process listens until the one before it in the ring has connected.
 base::Result<std::shared_ptr<Ring>> connect_ring(Processes& processes, const std::string& name,
                                                  const Descriptor& listener,
                                                  const std::vector<std::string>& all) {
@@ -391,7 +391,7 @@ base::Result<std::shared_ptr<collectives::Transport>> make_socket_transport(
                         "): ", connected.error().what(), ". May the machines reach each other on all ports?");
     ring = std::move(*connected);
   }
-  // One that is connected may be done, or give up, while another still connects to it.
+  // A connected process may finish or give up while another still connects to it.
   SLUICE_TRY(const auto connected, processes->gather(name + " connected", ""));
   return std::make_shared<SocketTransport>(processes, std::move(ring), name);
 }

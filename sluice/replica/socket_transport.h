@@ -9,11 +9,11 @@
 
 namespace sluice::replica {
 
-// Connects the processes in a ring; all of them call it, as often as the others. Each listens at one address,
-// until the one before it has come and has shown that it has the run's key (run_key.h); what goes over the
+// Connects the processes in a ring; all of them call it, the same number of times. Each listens at one
+// address until the one before it has connected and proved that it has the run's key (run_key.h); data on the
 // connections is neither encrypted nor signed. A call of the transport fails after SLUICE_COLLECTIVE_TIMEOUT
-// seconds (30 minutes), a second or two after a process was killed, and in any case when the processes'
-// pulses (pulse.h) say that one is lost. The network is the one through which the coordinator is reached;
+// seconds (30 minutes), a second or two after a process was killed, and always when the processes' pulses
+// (pulse.h) report that one is lost. The network is the one through which the coordinator is reached;
 // GLOO_SOCKET_IFNAME names another interface, as it does for other programs.
 //
 // f16 and bf16 are rounded after each process's addend.

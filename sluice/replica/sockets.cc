@@ -47,8 +47,8 @@ Endpoint anywhere(int family, uint16_t port) {
   return endpoint;
 }
 
-// As /proc/net/tcp and tcp6 write it: words of the address as this machine has them, and the port. An IPv4
-// connection to an IPv6 socket stands in the former.
+// Returns the form of /proc/net/tcp and tcp6: the words of the address in this machine's byte order, and the
+// port. An IPv4 connection to an IPv6 socket is listed in tcp.
 std::string in_table(const Endpoint& endpoint, bool& is_v6) {
   const auto& v6 = reinterpret_cast<const sockaddr_in6&>(endpoint.address);
   const auto& v4 = reinterpret_cast<const sockaddr_in&>(endpoint.address);
@@ -69,12 +69,12 @@ std::string in_table(const Endpoint& endpoint, bool& is_v6) {
   return text + part;
 }
 
-// A name that means the machine itself wherever it is said.
+// Returns whether the name means the machine itself on every machine.
 bool means_this_machine(const std::string& host) {
   return host == "localhost" || host == "::1" || host == "[::1]" || host.rfind("127.", 0) == 0;
 }
 
-// `both`: an IPv6 socket takes IPv4 connections too.
+// `both`: an IPv6 socket accepts IPv4 connections too.
 base::Result<Descriptor> listen_there(const Endpoint& endpoint, bool both) {
   Descriptor made(::socket(endpoint.address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int on = 1, only_v6 = both ? 0 : 1;
@@ -90,7 +90,7 @@ base::Result<Descriptor> listen_there(const Endpoint& endpoint, bool both) {
   return base::fail(code, "cannot listen at ", text_of(endpoint), ": ", std::strerror(number));
 }
 
-// Until the socket can be read or written.
+// Waits until the socket can be read or written.
 base::Status wait_for(int socket, short events, const Patience& patience) {
   while (true) {
     pollfd polled{socket, events, 0};
@@ -240,7 +240,7 @@ base::Status send_all(int socket, std::string_view bytes, const Patience& patien
 }
 
 base::Status receive(int socket, size_t count, std::string& received, const Patience& patience) {
-  constexpr size_t kBlock = 64 << 10;  // memory is taken as bytes come, not as somebody says that they will
+  constexpr size_t kBlock = 64 << 10;  // memory grows with the bytes that arrive, not with an announced size
   while (count > 0) {
     const size_t before = received.size(), room = std::min(count, kBlock);
     received.resize(before + room);

@@ -9,8 +9,8 @@
 namespace sluice::replica {
 namespace {
 
-// An error after so many looks of a tenth of a second, not after a time: one for which this process itself
-// was stopped does not count.
+// Returns an error after a number of calls, a tenth of a second each, not after a time: time for which this
+// process itself was stopped does not count.
 Patience looks(std::chrono::milliseconds patience) {
   return [patience, waited = std::chrono::milliseconds(0)]() mutable -> base::Status {
     waited += std::chrono::milliseconds(kPatienceMilliseconds);

@@ -20,7 +20,7 @@ namespace {
 
 constexpr size_t kBlock = 64 << 10;
 constexpr int kAtOnce = 64;
-constexpr int kTick = 500;  // milliseconds between looks at the strangers' time
+constexpr int kTick = 500;  // milliseconds between checks of the strangers' time
 
 void watch(int events, int descriptor, uint32_t what, int how) {
   epoll_event event{};
@@ -29,7 +29,7 @@ void watch(int events, int descriptor, uint32_t what, int how) {
   ::epoll_ctl(events, how, descriptor, &event);
 }
 
-// A process of this machine reaches what listens at all addresses at the loopback one.
+// Returns the endpoint for processes of this machine: the loopback address if it listens at all addresses.
 Endpoint reachable(int listener, bool everywhere) {
   Endpoint endpoint = own_endpoint(listener);
   if (!everywhere) return endpoint;
@@ -48,7 +48,7 @@ struct StoreServer::Connection {
   Descriptor socket;
   Handshake handshake;
   double since;
-  bool known = false;  // it has the key
+  bool known = false;  // it has proved that it has the key
   Seal from_client, to_client;
   std::string in, out;
 };
@@ -105,7 +105,7 @@ void StoreServer::accept_from(int listener) {
     if (socket.number() < 0) {
       const bool full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
       if (full && !strangers_.empty()) drop(*strangers_.front());
-      // Else it would be asked again at once, for nothing.
+      // Without a pause, the call would be repeated at once, in vain.
       else if (full)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       return;
@@ -124,7 +124,7 @@ void StoreServer::accept_from(int listener) {
   }
 }
 
-// Reads nothing more as long as an answer is on its way: so the memory of a connection is bounded.
+// Reads nothing more while an answer is being sent: this limits the memory of a connection.
 bool StoreServer::move(Connection& connection) {
   if (!write(connection)) return false;
   if (connection.out.empty() && !take(connection)) return false;
@@ -159,7 +159,7 @@ bool StoreServer::read(Connection& connection) {
   return take(connection);
 }
 
-// Whatever is complete.
+// Handles all complete messages.
 bool StoreServer::take(Connection& connection) {
   if (!connection.known) return connection.in.size() < Handshake::kReplyBytes || shake_hands(connection);
   while (connection.out.empty()) {

@@ -1,4 +1,4 @@
-// The store at which the processes of a run meet. Internal to this room.
+// The store where the processes of a run meet. Internal to this room.
 #pragma once
 
 #include <atomic>
@@ -13,10 +13,10 @@
 
 namespace sluice::replica {
 
-// Answers, on a thread of its own, those that have the run's key (run_key.h); where there is none, whoever is
-// not another user of this machine. Others get no word but the greeting: they have five seconds and 72 bytes,
-// are at most 256 at a time, of which the oldest makes room for the next, and nothing of what they send is
-// kept or written anywhere.
+// Answers, on a thread of its own, clients that have the run's key (run_key.h); without a key, all clients
+// except other users of this machine. Others receive only the greeting: they have five seconds and 72 bytes,
+// at most 256 of them are connected (the oldest makes room for the next), and nothing that they send is kept
+// or written anywhere.
 class StoreServer {
  public:
   static constexpr int kMaxStrangers = 256;
@@ -28,7 +28,7 @@ class StoreServer {
   StoreServer(const StoreServer&) = delete;
   StoreServer& operator=(const StoreServer&) = delete;
 
-  // Where a process of this machine reaches it.
+  // The endpoint for processes of this machine.
   const Endpoint& endpoint() const { return endpoint_; }
 
  private:
@@ -36,7 +36,7 @@ class StoreServer {
   StoreServer(Listening listening, const std::string& key, Descriptor events, Descriptor stop);
   void serve();
   void accept_from(int listener);
-  // False when the connection is to be closed.
+  // These return false if the connection is to be closed.
   bool move(Connection& connection);
   bool read(Connection& connection);
   bool write(Connection& connection);
@@ -50,10 +50,10 @@ class StoreServer {
   const std::string key_;
   const Descriptor events_, stop_;
   Endpoint endpoint_;
-  // Of the thread:
+  // Only for the thread:
   StoreTable table_;
   std::vector<std::unique_ptr<Connection>> connections_;  // by descriptor
-  std::vector<Connection*> strangers_;                    // the oldest first
+  std::vector<Connection*> strangers_;                    // oldest first
   bool refused_one_ = false;
   std::thread thread_;
 };

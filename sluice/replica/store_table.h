@@ -1,4 +1,4 @@
-// What the store of a run keeps, and its language. Needs no socket.
+// The contents of a run's store, and its protocol. Needs no socket.
 #pragma once
 
 #include <map>
@@ -11,17 +11,17 @@
 
 namespace sluice::replica {
 
-// What a process may ask of the store. Nothing waits for another process.
+// The requests of a process to the store. None waits for another process.
 enum class StoreOrder : char {
   kSet = 's',     // key, value
   kGet = 'g',     // key
-  kHas = 'h',     // keys: all of them?
+  kHas = 'h',     // keys: whether all exist
   kAdd = 'a',     // key, number as text: the new sum
   kRemove = 'r',  // key
-  kFirst = 'f',   // key, value: keeps the value that is there already, and answers with it
+  kFirst = 'f',   // key, value: keeps an existing value, and answers with it
 };
 
-// An order with its words, and an answer: a letter, and a value.
+// A request is an order with its words; an answer is a letter and a value.
 struct StoreRequest {
   StoreOrder order = StoreOrder::kGet;
   std::vector<std::string> words;
@@ -42,7 +42,7 @@ class StoreTable {
  public:
   struct Limits {
     size_t key = 8 << 10;          // bytes
-    size_t all = size_t{1} << 30;  // of all keys and values
+    size_t all = size_t{1} << 30;  // for all keys and values
     size_t keys = 1'000'000;
   };
   StoreTable() : StoreTable(Limits()) {}

@@ -13,13 +13,13 @@
 namespace sluice::replica {
 namespace {
 
-// Which machine this is, until it is started again; empty where the system does not say.
+// Returns the id of this machine until its next start; empty if the system does not report it.
 std::string machine() {
   return std::string(base::trim(base::read_file("/proc/sys/kernel/random/boot_id").value_or("")));
 }
 
-// Through shared memory where all processes can open the same: those of one machine (and one container).
-// Nothing where they cannot.
+// Returns a transport through shared memory if all processes can open the same: they are on one machine (and
+// in one container). Else nothing.
 base::Result<std::shared_ptr<collectives::Transport>> try_shared_memory(
     const std::shared_ptr<Processes>& all_processes) {
   Processes& processes = *all_processes;

@@ -1,4 +1,4 @@
-// Tests of several processes: the test's program starts itself again, once for each process, to run a part,
+// Tests with several processes: the test's program starts itself again, once for each process, to run a part,
 // which is what that process does and expects.
 #pragma once
 
@@ -28,7 +28,7 @@
 
 namespace sluice::replica::testing {
 
-// Far more than anything here takes; reached only when something is stuck.
+// Far more than any test here takes; reached only if something is stuck.
 inline constexpr double kDeadline = 240;
 
 inline bool wait_until(const std::function<bool()>& condition) {
@@ -40,7 +40,7 @@ inline bool wait_until(const std::function<bool()>& condition) {
   return true;
 }
 
-// A port of this machine that was free a moment ago; the socket that holds one keeps it taken.
+// A port of this machine that was free a moment ago; stays taken while the socket is open.
 struct Port {
   Port() : socket(::socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in address{};
@@ -113,14 +113,14 @@ class Member {
     ::waitpid(pid_, &status_, 0);
     over_ = true;
   }
-  // Stopped, it does nothing, but the system does not take it for ended.
+  // A stopped process does nothing, but the system does not consider it ended.
   void stop() { ::kill(pid_, SIGSTOP); }
   void go_on() { ::kill(pid_, SIGCONT); }
   bool ended() {
     if (!over_) over_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
     return over_;
   }
-  // Whether its test passed.
+  // Returns whether its test passed.
   bool passed() const { return over_ && WIFEXITED(status_) && WEXITSTATUS(status_) == 0; }
   std::string ending() const {
     return WIFSIGNALED(status_) ? base::str("signal ", WTERMSIG(status_))
@@ -140,8 +140,8 @@ class Member {
   bool over_ = false;
 };
 
-// Runs the part in so many processes, which meet at `host`, and expects it to pass in all but those that
-// `meanwhile` killed.
+// Runs the part in `processes` processes, which meet at `host`, and expects it to pass in all but
+// `not_passing`, for example the processes that `meanwhile` killed.
 using Members = std::vector<std::unique_ptr<Member>>;
 inline void run_part(const std::string& part, int processes, const std::vector<int>& not_passing = {},
                      const std::function<void(Members&)>& meanwhile = {},
@@ -163,8 +163,8 @@ inline void run_part(const std::string& part, int processes, const std::vector<i
   }
 }
 
-// The same, but one process is stopped when process 2 says that it is under way, which the others must say,
-// and it goes on once they have ended, and says that the run is over.
+// Runs the part, and stops one process when process 2 reports that it is under way. The others must report
+// the loss. The stopped process continues after they have ended, and must report that the run is over.
 inline void run_and_stop(const std::string& part, int processes, int stopped) {
   run_part(part, processes, {}, [&](Members& members) {
     Member& victim = *members[static_cast<size_t>(stopped)];
@@ -181,7 +181,7 @@ inline void run_and_stop(const std::string& part, int processes, int stopped) {
   });
 }
 
-// In a part: which process this is.
+// Returns the placement of this process, in a part.
 inline Placement my_placement() {
   const auto get = [](const char* name) {
     const char* value = std::getenv(name);
@@ -191,8 +191,8 @@ inline Placement my_placement() {
           get("SLUICE_TEST_COORDINATOR"), "a test"};
 }
 
-// What the processes of the other tests run; alone it looks whether there is anything to run. One file of a
-// test program includes this header.
+// Runs a part in the processes of the other tests; in a normal run it only checks that there are parts. One
+// file of a test program includes this header.
 TEST(Parts, RunTheOneAskedFor) {
   const char* name = std::getenv("SLUICE_TEST_PART");
   if (name == nullptr) {
