@@ -1,5 +1,4 @@
-// The identity of the program for Google's services: tokens, fetched when needed and again before they
-// expire.
+// The program's identity for Google's services: tokens, fetched when needed and again before they expire.
 #pragma once
 
 #include <functional>
@@ -81,8 +80,7 @@ base::Result<std::shared_ptr<Credentials>> credentials_of_json(std::shared_ptr<H
                                                                const std::string& path,
                                                                const std::string& text);
 
-// Returns the signed request (RFC 7523) with which a service account asks for a token. `now`: seconds since
-// 1970.
+// Returns a service account's signed request for a token (RFC 7523). `now`: seconds since 1970.
 base::Result<std::string> signed_assertion(const std::string& email, const std::string& key_id,
                                            const std::string& private_key_pem, const std::string& audience,
                                            double now);

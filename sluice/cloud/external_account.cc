@@ -1,5 +1,4 @@
-// Workload and workforce identity: exchanges another identity provider's token for one of Google's (RFC
-// 8693).
+// Workload and workforce identity: another provider's token is exchanged for one of Google's (RFC 8693).
 #include <openssl/evp.h>
 
 #include <nlohmann/json.hpp>

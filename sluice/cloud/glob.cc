@@ -4,8 +4,7 @@
 namespace sluice::cloud {
 namespace {
 
-// Returns the length of a [set] at the pattern's start, 0 if there is no set; `holds`: whether it contains
-// `c`.
+// Returns the length of a [set] at the pattern's start (0: no set); `holds`: whether it contains `c`.
 std::size_t match_set(std::string_view pattern, char c, bool& holds) {
   std::size_t i = 1;
   const bool negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');

@@ -9,11 +9,9 @@
 
 namespace sluice::cloud {
 
-// Returns a message in its wire form: a byte that says "not compressed", its length in four bytes, the
-// message.
+// Returns a message in its wire form: a byte for "not compressed", its length in four bytes, the message.
 std::string grpc_frame(std::string_view message);
-// Returns the message in exactly one frame. kDataLoss for any other text, kUnimplemented for a compressed
-// message.
+// Returns the message in exactly one frame. kDataLoss for another text, kUnimplemented if it is compressed.
 base::Result<std::string_view> grpc_message(std::string_view frame);
 
 struct GrpcRequest {

@@ -294,8 +294,7 @@ std::optional<std::string> HttpResponse::header(std::string_view name) const {
 }
 
 bool is_transient(int status) {
-  // A server that does not support a request (501, 505) or has no room for it (507) won't a second later
-  // either.
+  // A server that does not support (501, 505) or has no room for (507) a request won't a second later.
   if (status == 501 || status == 505 || status == 507) return false;
   return status == 408 || status == 429 || (status >= 500 && status < 600);
 }

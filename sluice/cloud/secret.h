@@ -8,8 +8,7 @@
 
 namespace sluice::cloud {
 
-// A secret in a request: a token, a key's signature, a password, or the proof with which a token is
-// requested.
+// A secret in a request: a token, a key's signature, a password, or what a token is requested with.
 struct Secret {
   std::string what = {};      // its name for the refusal: "AZURE_CLIENT_SECRET"; "": no secret
   std::string named_by = {};  // the setting that led to the address: "AZURE_AUTHORITY_HOST"; may be ""
@@ -32,8 +31,7 @@ base::Status may_send_secret(const std::string& url, const Secret& secret);
 // to no other host.
 bool has_user(const std::string& url);
 // Finds the secret in a request's headers, independent of request.secret: Authorization, cookies, session
-// tokens. The signature of a single request (AWS4-HMAC-SHA256) is not a secret. If there is no secret, `what`
-// is "".
+// tokens. The signature of a single request (AWS4-HMAC-SHA256) is not one. Without one, `what` is "".
 Secret secret_in_headers(const std::vector<std::string>& headers);
 
 // A server that was asked by https may not redirect to http.

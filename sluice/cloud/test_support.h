@@ -25,7 +25,7 @@ inline std::string random_bytes(std::size_t size, std::uint64_t seed = 1) {
   return bytes;
 }
 
-// A clock that never sleeps: it only counts.
+// A clock whose sleep() returns at once and only advances the time.
 class FakeTime {
  public:
   Clock clock() {

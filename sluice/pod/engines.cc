@@ -12,7 +12,8 @@ namespace {
 
 // Seconds between SIGTERM and the end: Sluice's trainer saves within 25.
 constexpr int kSecondsToSave = 60;
-// A pod's name has this name, the job's name, two numbers and five letters, 63 characters in all.
+// A pod's name consists of this name, the job's name, two numbers and five letters, at most 63 characters
+// together.
 constexpr size_t kLongestName = 40;
 
 // Creates the run's key, without which no process can take part. It is created for each job on the machine

@@ -17,7 +17,7 @@ inline constexpr int kTpuProcessPort = 8476;
 // Returns the variables of worker number `worker` in attempt number `attempt` (0 is the first). The workers
 // meet on `port`, which requires the attempt's `key` (base::new_secret(); empty: they do not meet).
 // docs/run.md has the table. TPU_* are set only on hosts and for one process per chip: otherwise the
-// processes of a machine share its chips without variables. The user's own variables come last and win; in
+// processes of a machine share its chips, and no variable says how. The user's own come last and win; in
 // their values {worker}, {host} and {local} are replaced by the worker's number, its host's address and its
 // number on its host.
 Variables worker_environment(const Job& job, int worker, int attempt, int port, const std::string& key);

@@ -1,5 +1,5 @@
-// Logs of the workers: one file each, and a merged view of whole lines with the prefix "<address> [<worker>]
-// ".
+// Logs of the workers: one file each, and a merged view of whole lines, each with the prefix
+// "<address> [<worker>] ".
 #pragma once
 
 #include <string>

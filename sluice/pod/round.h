@@ -44,8 +44,7 @@ class Round {
   Round(const Job& job, RoundPlan plan, Console& console, Signals& signals);
   ~Round();
 
-  // Runs until all have ended. The first failure stops the others, and so does a signal; a second signal
-  // kills.
+  // Runs until all have ended. The first failure or a signal stops the others; a second signal kills.
   RoundResult to_end();
   // Call before to_end() to end all workers.
   void stop_at_once() { stop("stop INT"); }

@@ -86,8 +86,8 @@ std::vector<std::string> user_options(std::vector<std::string> command, const Jo
   return command;
 }
 
-// Returns the output of `ssh -G`: its configuration for the worker's host, without anything from the
-// host. Empty if it fails.
+// Returns the output of `ssh -G`: its configuration for the worker's host, without anything from the host.
+// Empty if it fails.
 std::string configuration_of(const Job& job, const Worker& worker) {
   constexpr double kSeconds = 5;
   std::vector<std::string> ask = user_options({"ssh", "-G"}, job, worker);

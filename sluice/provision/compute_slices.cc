@@ -29,7 +29,7 @@ Done ensure(Cloud& cloud, const Scope& scope, const std::string& collection, con
   if (begun) {
     const auto done = google::wait(*cloud.api, *begun, google::default_wait(*cloud.api));
     if (done || cloud.api->dry_run()) return done;
-    // The operation is not the last word: what is there decides.
+    // The operation does not decide: the existing resource does.
     if (compute.get(scope, collection, name)) return {};
     return done;
   }
@@ -89,8 +89,7 @@ Done ask(Cloud& cloud, const SliceWish& wish, const estimate::TpuSlice& type, co
   return ensure(cloud, Scope::zone(zone), "instanceGroupManagers", group, wish.mark);
 }
 
-// The mark of a group cannot be changed: if its end was moved, the labels of its first machine have the new
-// one.
+// A group's mark cannot be changed: after its end was moved, its first machine's labels have the new one.
 void take_moved_end(Slice& slice) {
   if (slice.instances.empty() || !slice.mark) return;
   const auto mark = mark_of_labels(google::texts(slice.instances.front(), "labels"));
@@ -197,8 +196,7 @@ Done drop_stale_template(Cloud& cloud, const SliceWish& wish) {
   return drop(cloud, Scope::global(), "instanceTemplates", compute_name(wish.name), wish.mark.environment);
 }
 
-// Returns the zone of the group that an earlier try created, which stays where it is. A dead group is
-// deleted.
+// Returns the zone of the group that an earlier try created, which stays there. A dead group is deleted.
 Outcome<std::optional<std::string>> adopt_earlier(Cloud& cloud, const SliceWish& wish,
                                                   const estimate::TpuSlice& type) {
   std::optional<std::string> alive;

@@ -67,7 +67,7 @@ Json template_body(const SliceWish& wish, double now) {
          {"autoDelete", true},
          {"initializeParams",
           {{"sourceImage", wish.runtime}, {"diskType", "hyperdisk-balanced"}, {"diskSizeGb", "100"}}}}}}};
-  // A template refers to disks in the zone of its machines.
+  // A template has only names of disks: they mean the disks in the zone of its machines.
   for (const Json& disk : wish.data_disks)
     properties["disks"].push_back({{"source", google::last_piece(google::text(disk, "sourceDisk"))},
                                    {"mode", google::text(disk, "mode")},

@@ -16,7 +16,7 @@ using google::Kind;
 using google::Outcome;
 
 constexpr double kCreateTimeout = 3600;  // seconds from the request until READY
-constexpr double kGrace = 600;           // after an operation that failed while its node is there
+constexpr double kGrace = 600;           // for a node to become READY although its operation failed
 
 tl::unexpected<Failure> not_ours(const base::Status& status) {
   return google::failed(Kind::kExists, Code::kAlreadyExists, status.error().what());

@@ -37,7 +37,7 @@ std::optional<Mark> mark_of_description(const std::string& description);
 
 enum class Whose {
   kOurs,              // belongs to this environment
-  kOtherEnvironment,  // made by Sluice, for another one
+  kOtherEnvironment,  // made by Sluice for another environment
   kForeign,           // made by somebody else or by hand: never changed and never deleted
 };
 Whose whose(const std::optional<Mark>& mark, const std::string& environment);

@@ -36,7 +36,7 @@ class LaunchCheck {
     int64_t number = 0;
     uint64_t hash = 0;     // of all launches up to this one
     bool fresh = false;    // its program was new
-    std::string boundary;  // the operation that cut the graph
+    std::string boundary;  // the call that cut the graph, by name
   };
   static std::string text(const Launched& launched);
   static std::optional<Launched> parse(const std::optional<std::string>& text);

@@ -210,7 +210,7 @@ Found from_tpu(const Getter& get) {
     if (found) return found;
   }
   if (!of_workers) return {};
-  // A worker with a number above 0 is one of several, even if the list is missing.
+  // A worker with a number above 0 is one of several, even if its list of hosts is not valid.
   const int number = base::number_of<int>(get("TPU_WORKER_ID").value_or("")).value_or(0);
   if (const std::string name = sentence_variable(get); !name.empty() && number <= 0) {
     say_single_process(get, name);

@@ -75,7 +75,7 @@ Processes::Processes(Placement placement, const Timeouts& timeouts)
 Processes::~Processes() {
   pulse_.reset();
   if (!met_) return;
-  // The others may still read values of theirs, or why the run ended.
+  // The others may still read gathered values, or why the run ended.
   constexpr double kPatience = 5;
   const double deadline = base::monotonic_seconds() + kPatience;
   auto left = at_once_->add("left", 1);

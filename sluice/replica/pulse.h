@@ -45,8 +45,7 @@ class Pulse {
   Pulse(const Pulse&) = delete;
   Pulse& operator=(const Pulse&) = delete;
 
-  // Returns an error with the reason once the run has ended for a process other than by leaving. Threads:
-  // any.
+  // Returns an error with the reason once the run has ended for a process that did not leave. Threads: any.
   base::Status status() const;
 
  private:

@@ -7,8 +7,8 @@
 
 namespace sluice::replica {
 
-// Returns SLUICE_RUN_KEY, or nothing: then anyone who reaches the processes' ports may take part. An error if
-// it is short enough to be guessed.
+// Returns SLUICE_RUN_KEY, or "": then anyone who reaches the processes' ports may take part. An error if it
+// is short enough to be guessed.
 base::Result<std::string> run_key();
 
 // Both ends of a new connection prove that they have the key without sending it, each for a random number of

@@ -37,7 +37,7 @@ struct Endpoint {
 };
 std::string text_of(const Endpoint& endpoint);  // "10.0.0.2:8476"
 bool is_loopback(const Endpoint& endpoint);
-// Return the addresses of the socket's own and of its other end.
+// Return the addresses of the socket's own end and of its other end.
 Endpoint own_endpoint(int socket);
 Endpoint peer_endpoint(int socket);
 
@@ -58,10 +58,10 @@ struct Listening {
 };
 base::Result<Listening> listen_at(const std::string& host, uint16_t port, bool one_machine);
 
-// A callback that waiting calls make ten times a second; an error ends the wait.
+// A callback that a waiting call runs ten times a second; an error ends the wait.
 constexpr int kPatienceMilliseconds = 100;
 using Patience = std::function<base::Status()>;
-// Returns an error after this time.
+// Returns a Patience that fails from this monotonic time on.
 Patience until(double monotonic_seconds);
 
 // Connects to one of the endpoints, without a delay for small messages.

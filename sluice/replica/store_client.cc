@@ -9,8 +9,8 @@
 namespace sluice::replica {
 namespace {
 
-// Returns an error after a number of calls, a tenth of a second each, not after a time: time for which this
-// process itself was stopped does not count.
+// Returns a Patience that fails after a number of calls, a tenth of a second each, not after a time: time for
+// which this process itself was stopped does not count.
 Patience looks(std::chrono::milliseconds patience) {
   return [patience, waited = std::chrono::milliseconds(0)]() mutable -> base::Status {
     waited += std::chrono::milliseconds(kPatienceMilliseconds);

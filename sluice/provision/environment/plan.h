@@ -41,7 +41,7 @@ struct PlanOptions {
 };
 
 struct Plan {
-  std::vector<Step> steps;            // in the order in which they are done
+  std::vector<Step> steps;            // in the order of execution
   std::vector<std::string> problems;  // if there is any, nothing is done
   Mark mark;                          // the mark of new resources
   std::optional<double> hourly;       // of everything that will exist; nothing if a list price is missing

@@ -5,8 +5,7 @@
 
 namespace sluice::provision {
 
-// Gives the step's piece the expiry of `mark`, in labels or description; the timer on worker 0 of a TPU
-// follows.
+// Gives the step's piece the expiry of `mark`, in labels or description; a TPU's timer on worker 0 follows.
 google::Done remark(Cloud& cloud, const Step& step, const Mark& mark);
 
 }  // namespace sluice::provision

@@ -12,12 +12,10 @@ namespace sluice::provision {
 inline constexpr const char* kProxyRange = "35.235.240.0/20";
 // The range of the subnetworks that a network in automatic mode has.
 inline constexpr const char* kAutomaticRange = "10.128.0.0/9";
-// The guest attributes that the preparing machine writes when its script has ended: exit status and last
-// lines.
+// The guest attributes that the preparing machine writes after its script: exit status and last lines.
 inline constexpr const char* kStatusAttribute = "sluice/status";
 inline constexpr const char* kTailAttribute = "sluice/tail";
-// The text that it writes to its serial port, before the exit status, for projects that forbid guest
-// attributes.
+// The text before the exit status on its serial port, for projects that forbid guest attributes.
 inline constexpr const char* kStatusLine = "sluice-prepare: exit status ";
 
 google::Json network_body(const Settings& settings, const Mark& mark);

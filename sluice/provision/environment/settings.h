@@ -1,4 +1,4 @@
-// The one file of an environment: what is wanted, as TOML (docs/environments.md has all keys).
+// The file of an environment: the wanted resources, as TOML (docs/environments.md has all keys).
 #pragma once
 
 #include <map>

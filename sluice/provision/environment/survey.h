@@ -28,9 +28,8 @@ struct Piece {
 struct Survey {
   // All pieces with the mark of an environment, and unmarked pieces whose name has our prefix.
   std::vector<Piece> pieces;
-  std::vector<Slice> slices;  // all of the project, also other people's: they count against quotas
-  std::vector<std::string>
-      unreachable;  // zones and services that did not answer: their resources are unknown
+  std::vector<Slice> slices;             // all of the project, also other people's: they count against quotas
+  std::vector<std::string> unreachable;  // zones and services that did not answer and may have more
 
   // Returns nullptr if there is none.
   const Piece* find(Part part, const std::string& name) const;

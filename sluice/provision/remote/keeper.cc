@@ -7,8 +7,7 @@
 namespace sluice::provision {
 namespace {
 
-constexpr int kQuickFailures =
-    2;  // before the slice is doubted, and on its successor before the run is to blame
+constexpr int kQuickFailures = 2;  // until the slice is doubted; on its successor, until the run is doubted
 
 // Wrong usage, a missed target accuracy and a missing command would fail again.
 bool is_final(int status) {
