@@ -28,7 +28,7 @@ BenchCase resnet50(int64_t side) {
           .classes = 1000};
 }
 
-// ResNet-18 as it is used for 32×32 images: a 3×3 stem, no pooling before the stages.
+// ResNet-18 for 32×32 images: a 3×3 stem, no pooling before the stages.
 BenchCase resnet18_cifar(int64_t side) {
   return {.name = "resnet18_cifar",
           .images = true,
@@ -36,7 +36,7 @@ BenchCase resnet18_cifar(int64_t side) {
           .input = random_images(side)};
 }
 
-// On images of MNIST's size, as rows: 784-1024-1024-10.
+// An MLP (784-1024-1024-10) on rows as long as MNIST's images.
 BenchCase mlp() {
   return {.name = "mlp",
           .model = [] { return models::create("mlp", {.classes = 10, .channels = 1, .image_size = 28}); },
@@ -47,7 +47,7 @@ BenchCase mlp() {
           .only_products = true};
 }
 
-// Layers over 128 tokens, without dropout, so that both sides compute the same.
+// A classifier of sequences of 128 tokens. It has no dropout, so that both sides compute the same.
 BenchCase token_transformer(const char* name, int64_t layers, int64_t width, int64_t heads, bool recompute) {
   const models::TransformerOptions options = {.classes = 10,
                                               .layers = layers,
@@ -67,7 +67,7 @@ BenchCase token_transformer(const char* name, int64_t layers, int64_t width, int
               }};
 }
 
-// ids [batch, length + 1] to the mean loss of the next tokens.
+// Takes ids [batch, length + 1] and returns the mean loss of predicting each next token.
 class NextTokenLoss : public models::Model {
  public:
   explicit NextTokenLoss(const models::LanguageOptions& options)
@@ -82,7 +82,7 @@ class NextTokenLoss : public models::Model {
   models::LanguageModelPtr model_;
 };
 
-// Without dropout, so that both sides compute the same.
+// A language model without dropout, so that both sides compute the same.
 BenchCase language(const std::string& name, int64_t length, bool recompute) {
   models::LanguageOptions options = models::language_preset(name);
   options.dropout = options.embedding_dropout = options.attention_dropout = 0;
@@ -122,7 +122,7 @@ BenchCase bench_case(const std::string& name, const BenchSizes& sizes, bool reco
   if (name == "resnet50" && !recompute) return resnet50(image_size);
   if (name == "resnet18_cifar" && !recompute) return resnet18_cifar(image_size);
   const models::Shape shape{10, 3, image_size, recompute};
-  models::create(name, shape);  // an unknown name is refused here
+  models::create(name, shape);  // throws for an unknown name
   return {.name = name,
           .images = true,
           .model = [name, shape] { return models::create(name, shape); },
@@ -175,7 +175,7 @@ torch::Tensor BenchStep::run() {
   loss.backward();
   replica::reduce_gradients(model_->parameters());
   sluice::step(*optimizer_);
-  optimizer_->zero_grad();  // gradients that stay alive would be written to memory
+  optimizer_->zero_grad();  // kept gradients would be results of the program, written to memory
   return loss;
 }
 

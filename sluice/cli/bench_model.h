@@ -20,36 +20,36 @@ struct BenchCase {
   std::function<models::ModelPtr()> model;
   std::function<torch::Tensor(int64_t batch)> input;  // on the CPU
   int64_t classes = 10;
-  bool gives_loss = false;     // the model gives its loss, and needs no target
-  bool only_products = false;  // next to nothing but products with the weights: they bound the step
+  bool gives_loss = false;     // the model returns its loss and needs no target
+  bool only_products = false;  // nearly only products with the weights, which bound the step's time
 };
 
 struct BenchSizes {
   int64_t image_size = 32;  // pixels
   int64_t length = 256;     // tokens in a row, of language models
-  bool mlp_of_rows = true;  // mlp is MNIST's, whatever the image size; else as `sluice train` makes it
+  bool mlp_of_rows = true;  // mlp for MNIST's size, not for image_size as in `sluice train`
 };
 
-// By name; throws sluice::Error (kNotFound) with the nearest name.
-// `recompute`: see models::TransformerOptions; kInvalidArgument where a model has no such layers.
+// Returns the case with this name. Errors, thrown as sluice::Error: kNotFound, naming the nearest case;
+// kInvalidArgument for `recompute` (models::TransformerOptions) with a model that has no such layers.
 BenchCase bench_case(const std::string& name, const BenchSizes& sizes, bool recompute = false);
-// Of a case's model.
+// Returns the loss of the case's model for one batch.
 torch::Tensor bench_loss(const BenchCase& bench, models::Model& model, const torch::Tensor& input,
                          const torch::Tensor& target);
 std::vector<std::string> bench_case_names();
 
-// One training step at a time, on one device or on all replicas of xla:0.
+// Runs one training step at a time, on one device or on all replicas of xla:0.
 class BenchStep {
  public:
-  // `batch`: of one replica. Several replicas have batches of their own and average their gradients. `bf16`:
-  // the forward pass is under autocast.
+  // `batch` is one replica's batch size. Each replica has its own batch; the gradients are averaged. `bf16`:
+  // the forward pass runs under autocast.
   BenchStep(const BenchCase& bench, int64_t batch, torch::Device device, torch::MemoryFormat format,
             bool bf16 = false);
-  // Forward, cross-entropy, backward, update. On xla this records; the caller cuts.
+  // Runs forward, cross-entropy, backward and update. On xla this only records; the caller calls sync().
   void record();
-  // The same; gives the loss, which nothing here keeps.
+  // Does the same and returns the loss, to which this object keeps no reference.
   torch::Tensor run();
-  // The last loss that was recorded, the mean over the replicas; waits.
+  // Returns the last recorded loss, as the mean over the replicas; waits for it.
   double loss() const;
 
  private:
@@ -60,12 +60,12 @@ class BenchStep {
   std::unique_ptr<torch::optim::Optimizer> optimizer_;
 };
 
-// The matrix products of a step of such a case alone, on operands that are there: for each weight the layer's
-// result, the weight's gradient and, but for the first layer, the input's.
+// Runs only the matrix products of such a case's step, on operands that exist already: for each weight the
+// layer's result, the weight's gradient and, except in the first layer, the input's gradient.
 class BenchProducts {
  public:
   BenchProducts(const BenchCase& bench, int64_t batch, torch::Device device);
-  // On xla this records; the caller cuts.
+  // On xla this only records; the caller calls sync().
   void record();
 
  private:

@@ -25,12 +25,12 @@ namespace sluice::cli {
 namespace {
 
 struct StepFlags {
-  CLI::App* app = nullptr;  // whose these are
+  CLI::App* app = nullptr;  // the verb that has these flags
   std::string model = "resnet50";
   int64_t batch_size = 128;
   BenchSizes sizes;
   int rounds = 20;
-  int steps = 1;  // of a round
+  int steps = 1;  // in each round
   int warmup = 3;
   int threads = 0;
   int devices = 0;
@@ -54,14 +54,14 @@ struct Times {
   std::vector<double> trace, launch, host, step;
 };
 
-// What this thread has worked, waiting left out.
+// Returns the CPU seconds that this thread has worked, without its waits.
 double thread_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// So many steps, and a wait at their end; the times are a step's.
+// Runs this number of steps and waits at the end; appends the times of one step to `times`.
 void xla_steps(BenchStep& step, int steps, Times* times) {
   double tracing = 0, launching = 0, worked = 0;
   const double start = base::monotonic_seconds();
@@ -82,8 +82,8 @@ void xla_steps(BenchStep& step, int steps, Times* times) {
   times->step.push_back((base::monotonic_seconds() - start) / steps);
 }
 
-// What the host works for a step: recording it, and the launch but for its waits. Before each the plugin's
-// threads come to rest, so that they do not share its core.
+// Returns the host's work for one step: recording, and launching without its waits. A pause before each step
+// lets the plugin's threads come to rest, so that they do not share this thread's core.
 double measure_host(BenchStep& step, int rounds) {
   Times times;
   for (int round = 0; round < rounds; ++round) {
@@ -93,7 +93,7 @@ double measure_host(BenchStep& step, int rounds) {
   return median(times.host);
 }
 
-// The same with the step captured (sluice::capture): the host replays it.
+// Measures the step again, captured (sluice::capture), so that the host only replays it.
 nlohmann::json measure_captured(BenchStep& step, int rounds, int steps) {
   auto replay = capture([&] { return step.run(); }, {.name = "captured step"});
   const auto run = [&](int count) {
@@ -122,14 +122,14 @@ nlohmann::json measure_captured(BenchStep& step, int rounds, int steps) {
           {"why_not", replay.captured().reason()}};
 }
 
-// Bytes of a device that a program needs while it runs, as its compiler says; null where it says nothing.
+// Returns the bytes of device memory that a program needs, as its compiler reports; null if it reports none.
 nlohmann::json needed_bytes(const pjrt::Executable& executable) {
   const auto memory = executable.memory();
   if (!memory) return nullptr;
   return memory->arguments + memory->outputs - memory->aliased + memory->temporary;
 }
 
-// Of the largest program of a step.
+// Returns the bytes of device memory that the step's largest program needs.
 nlohmann::json memory_of_step(BenchStep& step) {
   const auto counts = [] {
     const auto lock = device::lock_trace();
@@ -159,7 +159,7 @@ double timed(const std::function<void()>& work) {
   return base::monotonic_seconds() - start;
 }
 
-// What the CPU has of the sets that make a difference to kernels.
+// Returns the CPU's best instruction set among those for which kernels differ.
 std::string instruction_set() {
 #ifdef __x86_64__
   if (__builtin_cpu_supports("avx512f")) return "AVX-512";
@@ -168,8 +168,8 @@ std::string instruction_set() {
   return "basic";
 }
 
-// Runs a side until nothing of the other sides is left: their threads look for work for some milliseconds,
-// and their data lies in the caches.
+// Runs a side until the effects of the other sides are gone: their threads spin for some milliseconds, and
+// their data is in the caches.
 void settle(const std::function<void()>& work) {
   const double end = base::monotonic_seconds() + 0.1;
   do work();
@@ -185,7 +185,7 @@ bool is_over(const StepFlags& flags, double started) {
   return flags.seconds > 0 && base::monotonic_seconds() - started > flags.seconds;
 }
 
-// Each round runs every side in turn, so that a slow minute of the machine hits all of them.
+// Runs every side in turn in each round, so that a slow minute of the machine affects all of them.
 nlohmann::json measure(const StepFlags& flags) {
   const double started = base::monotonic_seconds();
   const BenchCase bench = bench_case(flags.model, flags.sizes);
@@ -196,7 +196,7 @@ nlohmann::json measure(const StepFlags& flags) {
   init(device);
   if (flags.threads > 0) torch::set_num_threads(flags.threads);
 
-  // Their programs are compiled here, so that they are not counted among the step's.
+  // The programs of the products are compiled here, so that the counters of the step do not include them.
   std::map<std::string, std::unique_ptr<BenchProducts>> products;
   const auto add_products = [&](const std::string& name, torch::Device device) {
     products[name] = std::make_unique<BenchProducts>(bench, flags.batch_size, device);
@@ -225,12 +225,12 @@ nlohmann::json measure(const StepFlags& flags) {
   }
   std::optional<ForeignProgram> foreign;
   if (!flags.against.empty()) {
-    // By the same client: a second one would take a share of a GPU's memory of its own.
+    // It uses the same client: a second client would reserve another share of a GPU's memory.
     foreign = base::value_or_throw(ForeignProgram::load(flags.against, device::runtime().client));
     base::value_or_throw(foreign->run());
   }
   OtherSides beside(flags.beside, flags.keep_going);
-  // Once in turns: each side then has found its place in memory beside the others.
+  // Every side runs once in turn, so that each has its memory before the rounds begin.
   for (auto& [name, step] : eager) step->record();
   const auto recorded = counters().recorded;
   xla_steps(ours, 1, nullptr);
@@ -290,7 +290,7 @@ nlohmann::json measure(const StepFlags& flags) {
   if (flags.captured) result["captured"] = measure_captured(ours, rounds, flags.steps);
   for (const auto& [name, values] : others) {
     std::vector<double> ratios;
-    // A side that failed on the way has fewer.
+    // A side that failed during the rounds has fewer values.
     for (size_t i = 0; i < values.size(); ++i) ratios.push_back(times.step[i] / values[i]);
     result[name] = {{"step_ms", median(values) * 1e3}, {"xla_to_this", median(ratios)}};
   }

@@ -12,7 +12,7 @@
 namespace sluice::cli {
 namespace {
 
-// What stands behind -- on the line of a verb that takes a command. CLI11 would find verbs and flags in it.
+// Removes and returns the words after -- for a verb that takes a command, so that CLI11 does not parse them.
 std::vector<std::string> take_command(int& argc, char** argv) {
   if (argc < 2 || std::string_view(argv[1]) != "estimate") return {};
   char** const end = argv + argc;

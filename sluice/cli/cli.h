@@ -3,7 +3,7 @@
 
 namespace sluice::cli {
 
-// Runs the command line; its result is that of run_program (program.h).
+// Runs the command line and returns the exit status, as run_program does (program.h).
 int run_command_line(int argc, char** argv);
 
 }  // namespace sluice::cli

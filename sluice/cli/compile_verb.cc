@@ -1,4 +1,4 @@
-// sluice compile, sluice estimate, and the worker behind both
+// sluice compile, sluice estimate, and the worker process of both
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -21,17 +21,17 @@ struct Flags {
   StepRecipe recipe;
   train::Precision precision = train::Precision::kF32;
   std::string program, dump;
-  std::vector<std::string> command;  // a program of the user's own
+  std::vector<std::string> command;  // the user's own program
   estimate::SliceOptions options;
   bool json = false;
   std::string prices;
   int64_t samples = 1281167;
-  const CLI::App* given = nullptr;  // what the line has
+  const CLI::App* given = nullptr;  // the parsed line, to see which flags it has
 };
 
-// What is priced when the samples of a step are not known.
+// The number of steps that is priced when the samples of a step are not known.
 constexpr int64_t kStepsOfCommand = 1000;
-// One slice of each generation, all of one host.
+// One slice of each generation, each with one host.
 const std::vector<std::string> kOneHost = {"v2-8",  "v3-8",  "v4-8",   "v5litepod-8",
                                            "v5p-8", "v6e-8", "tpu7x-8"};
 
@@ -52,7 +52,7 @@ std::vector<estimate::TpuSlice> slices_of(const Flags& flags) {
   return slices;
 }
 
-// Throws Usage for two programs, and for none that could be compiled.
+// Throws Usage for two programs, and if there is none to compile.
 void check_program(const Flags& flags) {
   const char* other = !flags.program.empty()   ? "--program"
                       : !flags.command.empty() ? "a command behind --"
@@ -73,7 +73,7 @@ void check_program(const Flags& flags) {
                             " is a program of its own: give one"));
 }
 
-// A file of StableHLO, as text or as MLIR's bytecode.
+// Reads a file of StableHLO, as text or as MLIR's bytecode.
 std::string read_program(const std::string& path) {
   std::string text = base::value_or_throw(base::read_file(path));
   if (text.find("@main") == std::string::npos && !base::starts_with(text, "ML\xefR"))
@@ -83,7 +83,7 @@ std::string read_program(const std::string& path) {
   return text;
 }
 
-// The program: a file, or the model's training step, recorded once for each batch and number of replicas.
+// Returns the program: a file, or the model's training step, recorded once for each batch and replica count.
 estimate::StepSource source_of(const Flags& flags) {
   if (!flags.program.empty()) {
     if (flags.options.max_batch) throw Usage("--program has one batch size: leave out --max-batch");
@@ -125,7 +125,7 @@ std::vector<estimate::SliceResult> compile_all(Flags& flags) {
   return results;
 }
 
-// Says what went wrong for single slices; the others have their results.
+// Prints the errors of single slices, next to the results of the others, and returns the exit status.
 int status_of(const std::vector<estimate::SliceResult>& results) {
   int status = 0;
   for (const estimate::SliceResult& result : results) {
@@ -183,7 +183,7 @@ int estimate(Flags& flags) {
                             "price; `sluice compile --topology ",
                             slice.name, "` tells what fits"));
   estimate::EstimateOptions options{estimate::list_prices(), flags.samples, 0};
-  // A program of one's own has its own batch, which nobody told us.
+  // The user's own program has its own batch size, which is not known here.
   if (!flags.command.empty()) {
     flags.options.max_batch = false;
     flags.options.batch = 0;

@@ -9,14 +9,14 @@
 namespace sluice::cli {
 namespace {
 
-// In single quotes, for bash and zsh.
+// Quotes the text for bash and zsh, in single quotes.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return result + "'";
 }
 
-// A pattern of a `case`: any of these texts.
+// Returns a pattern of a `case` that matches any of these texts.
 std::string any_of(const std::vector<std::string>& texts) {
   std::vector<std::string> patterns;
   for (const std::string& text : texts) patterns.push_back(quoted(text));
@@ -37,7 +37,7 @@ std::vector<std::string> flag_names(const CLI::App& app) {
   return names;
 }
 
-// What may stand where no flag does: verbs, or the values of a positional argument.
+// Returns the words that may stand where no flag does: verbs, or the values of a positional argument.
 std::vector<std::string> words_of(const CLI::App& app) {
   std::vector<std::string> words;
   for (const CLI::App* verb : shown_verbs(app)) words.push_back(verb->get_name());
@@ -46,7 +46,7 @@ std::vector<std::string> words_of(const CLI::App& app) {
   return words;
 }
 
-// For names of files a value must be a text.
+// Whether the value may be a file name, which only a text can be.
 bool may_be_file(const CLI::Option& option) {
   return choices_of(option).empty() && base::starts_with(option.get_type_name(), "TEXT");
 }
@@ -56,7 +56,7 @@ bool may_be_file(const CLI::Option& option) {
 std::string bash_completion(const CLI::App& program) {
   const std::vector<Command> all = commands(program);
   std::string words, values;
-  std::vector<std::string> free;  // flags whose values are anybody's guess
+  std::vector<std::string> free;  // flags that take any value
   for (const auto& [path, app] : all) {
     words += base::str("    ", quoted(path), ") words=", quoted(base::join(words_of(*app), " ")),
                        "\n      flags=", quoted(base::join(flag_names(*app), " ")), " ;;\n");
@@ -109,7 +109,7 @@ complete -o default -F _sluice sluice
 
 namespace {
 
-// For zsh's _arguments: --flag=[help]:value:(one two).
+// Returns the flag for zsh's _arguments: --flag=[help]:value:(one two).
 std::string zsh_spec(const std::string& name, const CLI::Option& flag) {
   std::string help;
   for (const char c : flag.get_description()) {
@@ -149,7 +149,7 @@ std::string zsh_completion(const CLI::App& program) {
       cases +=
           "\n      " + quoted(base::str("*:", without_colons(positional->get_name()), ":",
                                         choices.empty() ? "_files" : "(" + base::join(choices, " ") + ")"));
-      break;  // the others are of the same kind
+      break;  // further positional arguments are of the same kind
     }
     cases += any ? ") ;;\n" : "\n      '*: : ') ;;\n";
   }
@@ -196,7 +196,7 @@ fi
 
 namespace {
 
-// In single quotes, for fish.
+// Quotes the text for fish, in single quotes.
 std::string fish_quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) {

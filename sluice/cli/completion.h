@@ -1,4 +1,4 @@
-// What makes a shell complete the program's verbs, flags and values.
+// The scripts that make a shell complete the program's verbs, flags and values.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,7 @@
 
 namespace sluice::cli {
 
-// A script for the shell, made from the program's verbs and flags.
+// Return a script for the shell, generated from the program's verbs and flags.
 std::string bash_completion(const CLI::App& program);
 std::string zsh_completion(const CLI::App& program);
 std::string fish_completion(const CLI::App& program);

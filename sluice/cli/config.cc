@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kTrust = "--trust-config";
 
-// `place`: the file and the line.
+// Returns the value as text; `place` is the file and the line.
 std::string text_of(const toml::node& value, const std::string& key, const std::string& place) {
   if (auto text = value.value<std::string>()) return *text;
   std::ostringstream out;
@@ -41,7 +41,7 @@ std::vector<std::string> texts_of(const toml::node& value, const std::string& ke
   return items;
 }
 
-// Whether the value is a program that the verb would run: a plugin's file, or a command among shards.
+// Whether the value names a program that the verb would run: a plugin's file, or a command among shards.
 bool is_program(const std::string& key, const std::string& text) {
   if (key == "allow-pipe") return text == "true";
   if (key == "plugin") return text.find('/') != std::string::npos || base::ends_with(text, ".so");
@@ -50,7 +50,7 @@ bool is_program(const std::string& key, const std::string& text) {
   return false;
 }
 
-// A file of flags may come with a cloned repository.
+// Throws Usage for programs without --trust-config: a file of flags may come with a cloned repository.
 void check_programs(const CLI::App& verb, const toml::node& value, const std::string& key,
                     const std::string& place) {
   const CLI::Option* const trust = verb.get_option_no_throw(kTrust);
@@ -61,7 +61,7 @@ void check_programs(const CLI::App& verb, const toml::node& value, const std::st
                             " if you trust this file, or say it on the command line"));
 }
 
-// Gives the option what its key says.
+// Gives the option the value of its key.
 void apply_value(CLI::Option& option, const toml::node& value, const std::string& key,
                  const std::string& place) {
   try {
@@ -105,7 +105,7 @@ void apply_table(CLI::App& verb, const toml::table& table, const std::string& pa
   }
 }
 
-// The flags of which a variable of the environment says the same.
+// Flags and the environment variables with the same meaning.
 constexpr std::pair<const char*, const char*> kVariables[] = {{"--plugin", "SLUICE_PLUGIN"},
                                                               {"--device", "SLUICE_DEVICE"},
                                                               {"--devices", "SLUICE_DEVICES"},
@@ -128,7 +128,7 @@ std::set<std::string> apply_environment(CLI::App& verb) {
     CLI::Option* option = verb.get_option_no_throw(flag);
     const auto text = base::environment(variable);
     if (option == nullptr || !text || option->count() > 0) continue;
-    if (is_switch(flag) && !base::switch_of(*text)) continue;  // the device warns of it
+    if (is_switch(flag) && !base::switch_of(*text)) continue;  // the device warns about a wrong switch
     try {
       option->add_result(*text);
       option->run_callback();

@@ -51,7 +51,7 @@ nlohmann::json to_json(const pjrt::DeviceReport& report) {
           {"devices", std::move(devices)}};
 }
 
-// Before the plugin is opened: where that fails, this says why.
+// This is printed before the plugin is opened: if that fails, it says why.
 void print(const pjrt::Machine& machine, const std::vector<pjrt::Holder>& holders) {
   std::printf("machine   %s, %s\n", machine.tpu_text().c_str(), machine.gpu_text().c_str());
   for (const pjrt::Holder& holder : holders) std::printf("          held by %s\n", holder.text().c_str());

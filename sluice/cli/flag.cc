@@ -9,7 +9,7 @@
 namespace sluice::cli {
 namespace {
 
-// Adds one flag of each kind of value.
+// Adds one flag; it has an overload for each kind of value.
 struct Adder {
   CLI::App& verb;
   const Flag& flag;

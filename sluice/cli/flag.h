@@ -1,5 +1,5 @@
-// A flag of a verb as a row of a table: its help, the key of a TOML file, its line on docs/flags.md and the
-// shells' completion are all made from it.
+// Flags of a verb as rows of a table, from which the help, the keys of a TOML file, the rows of docs/flags.md
+// and the shells' completion are made.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -12,26 +12,26 @@
 
 namespace sluice::cli {
 
-// One of a few texts.
+// One of several texts.
 struct ChoiceValue {
   std::vector<std::string> names;
   std::string now;                               // the default
-  std::function<void(const std::string&)> take;  // throws sluice::Error for a text that is none of the names
+  std::function<void(const std::string&)> take;  // throws sluice::Error for any other text
 };
 // A switch that is written out: on or off.
 struct OnOffValue {
   bool* value;
 };
-// A text that may be left out: the flag may stand alone.
+// An optional text: the flag may be given without a value.
 struct OptionalText {
   std::string* value;
 };
-// A text each time that the flag is given.
+// One more text each time the flag is given.
 struct RepeatedText {
   std::vector<std::string>* values;
 };
 
-// Where a flag's value goes; what is there before is the default. A bool is a flag without a value.
+// Where a flag's value is stored; the value there before is the default. A bool is a flag without a value.
 using FlagValue = std::variant<std::string*, int*, std::int64_t*, std::uint64_t*, double*, bool*, ChoiceValue,
                                OnOffValue, OptionalText, RepeatedText>;
 
@@ -41,13 +41,13 @@ struct Flag {
   FlagValue value;
   const char* unit;  // "pixels"; "": none
   std::string help;
-  std::pair<std::int64_t, std::int64_t> range = {0, 0};  // of a whole number; {0, 0}: any
+  std::pair<std::int64_t, std::int64_t> range = {0, 0};  // for a whole number; {0, 0}: any
 };
 
-// Adds the flags to a verb. The defaults that the help shows are the values as they are now.
+// Adds the flags to a verb. The defaults in the help are the current values.
 void add_flags(CLI::App& verb, const std::vector<Flag>& flags);
 
-// "batch_size" of "--batch-size".
+// Returns "batch_size" for "--batch-size".
 std::string toml_key(const std::string& flag);
 
 }  // namespace sluice::cli

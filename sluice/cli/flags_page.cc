@@ -41,7 +41,7 @@ std::string cell(const std::string& text) {
 
 std::string code(const std::string& text) { return text.empty() ? "" : base::str("`", text, "`"); }
 
-// "whole number, above 0" of "INT:POSITIVE".
+// Returns "whole number, above 0" for "INT:POSITIVE".
 std::string type_text(const CLI::Option& option) {
   if (!takes_value(option)) return "";
   std::vector<std::string> choices = choices_of(option);
@@ -64,7 +64,7 @@ std::string type_text(const CLI::Option& option) {
   return text;
 }
 
-// A table of options; `keys`: with their keys in a TOML file.
+// Returns a table of options; with `keys` it has the options' keys in a TOML file.
 std::string table(const std::vector<const CLI::Option*>& options, bool keys) {
   std::string text =
       keys ? "\n| flag | key | value | default | unit | meaning |\n| --- | --- | --- | --- | --- | --- |\n"

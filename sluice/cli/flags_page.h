@@ -1,4 +1,4 @@
-// docs/flags.md.
+// Generates docs/flags.md.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,7 @@
 
 namespace sluice::cli {
 
-// The page: each verb with its arguments and flags, their types, defaults and units.
+// Returns the page: each verb with its arguments and flags, their types, defaults and units.
 std::string flags_page(const CLI::App& program);
 
 }  // namespace sluice::cli

@@ -16,7 +16,7 @@ base::Result<stablehlo::DType> dtype_of(const std::string& name) {
   return base::fail(Code::kInvalidArgument, "expected an element type such as f32, found ", name);
 }
 
-// "128x3x32x32xf32", or "f32"
+// Parses a type such as "128x3x32x32xf32" or "f32".
 base::Result<stablehlo::Type> type_of(const std::string& text) {
   stablehlo::Type type;
   size_t at = 0;
@@ -28,7 +28,7 @@ base::Result<stablehlo::Type> type_of(const std::string& text) {
   return type;
 }
 
-// Bytes of numbers between 0.01 and 0.03, or zeros for what is no f32.
+// Returns the bytes of numbers between 0.01 and 0.03, or zeros for a type other than f32.
 std::vector<float> small_numbers(const stablehlo::Type& type) {
   std::vector<float> numbers((type.bytes() + sizeof(float) - 1) / sizeof(float) + 1, 0.0f);
   if (type.dtype != stablehlo::DType::kF32) return numbers;

@@ -1,5 +1,5 @@
-// A StableHLO program that somebody else wrote (JAX's lower().as_text()), made ready to run again and again
-// beside ours.
+// A StableHLO program from another framework (JAX's lower().as_text()), compiled so that it can run
+// repeatedly next to Sluice's own.
 #pragma once
 
 #include <memory>
@@ -14,10 +14,10 @@ namespace sluice::cli {
 class ForeignProgram {
  public:
   // Compiles the text and fills its arguments with small positive numbers (integers: zeros). Errors: a main
-  // function whose arguments are not plain tensors, and what the plugin says.
+  // function whose arguments are not plain tensors, and the plugin's errors.
   static base::Result<ForeignProgram> load(const std::string& path, std::shared_ptr<pjrt::Client> client);
-  // So many runs, and a wait at their end. A result that takes an argument's memory is that argument in the
-  // next run.
+  // Runs the program this number of times and waits at the end. A result that uses an argument's memory is
+  // that argument in the next run.
   base::Status run(int times = 1);
   double compile_seconds() const { return executable_->seconds(); }
 
@@ -29,7 +29,7 @@ class ForeignProgram {
   std::shared_ptr<pjrt::Client> client_;
   std::shared_ptr<pjrt::Executable> executable_;
   std::vector<pjrt::Buffer> arguments_;
-  std::vector<int> aliases_;  // [argument]: the result that takes its memory, or -1
+  std::vector<int> aliases_;  // [argument]: the result that uses its memory, or -1
 };
 
 }  // namespace sluice::cli

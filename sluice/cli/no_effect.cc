@@ -9,7 +9,7 @@ namespace {
 
 using FlagNames = std::vector<std::string>;
 
-// Flags that are idle while `idle` holds. `cause`: the flags that make it hold, as far as they were given.
+// Flags that have no effect while `idle` holds. `causes`: the flags that can make it hold, if they are given.
 struct Rule {
   FlagNames flags;
   bool idle;
@@ -17,7 +17,7 @@ struct Rule {
   std::string why;
 };
 
-// What is done with images that come from shards.
+// Flags that only concern images in shards.
 const FlagNames kOfImagesInShards = {
     "--images",       "--original-workers", "--original-samples",    "--max-sample",
     "--max-buffered", "--max-pixels",       "--exif-rotation",       "--resize",
@@ -189,7 +189,7 @@ std::string flags_without_effect(const CLI::App& verb, const train::TrainOptions
   std::set<std::string> told;
   for (const Rule& rule : rules_for(options, given)) {
     if (!rule.idle) continue;
-    bool overruled = false;  // by the command line: then the file's flags may be idle
+    bool overruled = false;  // by the command line; the file's flags may then have no effect
     for (const std::string& cause : rule.causes) overruled = overruled || on_line.count(cause) > 0;
     for (const std::string& flag : rule.flags) {
       if (given.count(flag) == 0 || (overruled && on_line.count(flag) == 0)) continue;

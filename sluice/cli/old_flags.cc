@@ -13,8 +13,8 @@ namespace {
 
 struct OldFlag {
   const char* name;    // without dashes
-  const char* now;     // the new flag with its dashes; "": there is none
-  const char* remark;  // why there is none, or how the value translates
+  const char* now;     // the new flag with its dashes; "": there is no new flag
+  const char* remark;  // why there is no new flag, or how the value translates
   bool is_switch = false;
 };
 
@@ -54,14 +54,14 @@ const OldFlag* find_old(std::string_view name) {
   return found == std::end(kOldFlags) ? nullptr : found;
 }
 
-// "--batch-size (of one replica, as before)"
+// Returns "--batch-size (of one replica, as before)".
 std::string answer(const OldFlag& flag, const std::string& now) {
   const std::string remark = flag.remark;
   if (now.empty()) return "has no successor: " + remark;
   return remark.empty() ? now : base::str(now, " (", remark, ")");
 }
 
-// "pipe:gsutil cat gs://bucket/x" is read without a command.
+// Turns "pipe:gsutil cat gs://bucket/x" into a URL, which is read without a command.
 std::string shards(const std::string& value) {
   for (const char* start : {"pipe:gsutil cat ", "pipe: gsutil cat ", "pipe:gcloud storage cat "})
     if (base::starts_with(value, start) && value.find_first_of("|;&<>") == std::string::npos)
@@ -69,7 +69,7 @@ std::string shards(const std::string& value) {
   return value;
 }
 
-// What was found, in order, and the new command line.
+// The answers, in the order of the flags, and the new command line.
 class Translation {
  public:
   void keep(const std::string& word) { words_.push_back(word); }
@@ -107,7 +107,7 @@ class Translation {
     words_.push_back(flag);
     words_.push_back(value);
   }
-  // The job's defaults were 4 workers; its epoch ended after so many samples.
+  // By default the job had 4 workers; its epoch ended after --original-samples samples.
   void add_order() {
     if (workers_ && *workers_ != "0") add("--original-workers", *workers_);
     if (samples_ && !workers_) add("--original-workers", "4");

@@ -1,4 +1,4 @@
-// The flags of the PyTorch/XLA job that `sluice train` succeeds, answered with the new ones.
+// Answers flags of the PyTorch/XLA job that `sluice train` succeeds with the new flags.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace sluice::cli {
 
-// What to say of a command line of `sluice train` (the words behind the verb) that has flags of that job:
-// each of them with its new name, and the whole command line again. "" when it has none.
+// Returns the answer to a command line of `sluice train` (the words after the verb) that has flags of that
+// job: the new name of each, and the whole new command line. "" if it has no such flags.
 std::string answer_to_old_flags(const std::vector<std::string>& words);
-// The same of a key in a TOML file: "num_epochs is now epochs"; "" for any other key.
+// Returns the answer for a key in a TOML file: "num_epochs is now epochs"; "" for any other key.
 std::string answer_to_old_key(const std::string& key);
 
 }  // namespace sluice::cli

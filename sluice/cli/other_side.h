@@ -1,4 +1,4 @@
-// A program of another language that `sluice bench step` times in turns with its own step.
+// A program in another language that `sluice bench step` times in turns with its own step.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,23 @@
 
 namespace sluice::cli {
 
-// The program is a command of /bin/sh. It writes "ready" when it has warmed up, or "ready N" where it knows
-// that the device needs N bytes for its steps; then, for each line with a number n on its standard input, it
-// runs n steps and writes the seconds that one of them took. It ends when its input ends. What it writes to
-// standard error is shown.
+// The program is a command of /bin/sh. It writes "ready" when it has warmed up, or "ready N" if it knows that
+// its steps need N bytes of the device. Then, for each line with a number n on its standard input, it runs n
+// steps and writes the seconds that one step took. It ends when its input ends. Its standard error is shown.
 class OtherSide {
  public:
-  // Starts the command and does not wait for it. Errors: it does not start.
+  // Starts the command without waiting for it. Errors: the command does not start.
   static base::Result<OtherSide> start(const std::string& command);
   OtherSide(OtherSide&& other) noexcept = default;
   OtherSide& operator=(OtherSide&&) = delete;
-  // Closes its input and waits for its end.
+  // Closes the command's input and waits for its end.
   ~OtherSide();
 
-  // Waits until it has warmed up. Errors: it ends before, or says something else.
+  // Waits until the command has warmed up. Errors: it ends before, or writes something else.
   base::Status wait_until_ready();
-  // What it said of the device's memory; 0: nothing.
+  // The bytes of the device's memory that the command reported; 0: it reported none.
   int64_t bytes() const { return bytes_; }
-  // Seconds of one step.
+  // Runs the steps; returns the seconds of one step.
   base::Result<double> run(int steps);
 
  private:
@@ -41,21 +40,21 @@ class OtherSide {
   int64_t bytes_ = 0;
 };
 
-// Several of them, which warm up together. Where `keep_going`, one that fails is left out from then on; else
-// its sluice::Error is thrown.
+// Several commands, which warm up together. With `keep_going`, a command that fails is left out from then on;
+// else its sluice::Error is thrown.
 class OtherSides {
  public:
   OtherSides(const std::vector<std::string>& commands, bool keep_going);
 
-  // Seconds of a step of each command, in turn; each runs once untimed before.
+  // Returns the seconds of one step of each command, run in turn; each first runs once untimed.
   std::map<std::string, double> run(int steps);
-  // By command: what those said of the device's memory that know it, and why others were left out.
+  // By command: the device memory of the commands that reported it, and the errors of those left out.
   const std::map<std::string, int64_t>& bytes() const { return bytes_; }
   const std::map<std::string, std::string>& errors() const { return errors_; }
 
  private:
   std::vector<std::string> names() const;
-  // Whether it went well; else the command is left out.
+  // Whether it went well; with keep_going, a command that failed is left out.
   bool accept(const std::string& command, const Error* error);
 
   bool keep_going_;

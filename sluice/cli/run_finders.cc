@@ -17,7 +17,7 @@ struct FindFlags {
 
 using Find = std::function<base::Result<int>(const FindFlags&)>;
 
-// A verb that finds a run again. `add_more`: its flags beside the run's name.
+// Makes a verb that finds a run again. `add_more` adds its flags, besides the run's name.
 Verb finder(std::string name, std::string help, Find find,
             std::function<void(CLI::App&, FindFlags&)> add_more) {
   auto flags = std::make_shared<FindFlags>();

@@ -27,12 +27,12 @@
 namespace sluice::cli {
 namespace {
 
-// Open in the firewall rule that Cloud TPU networks have. With one process per chip the TPU runtimes have the
-// first and those behind it.
+// The firewall rule of Cloud TPU networks leaves these ports open. With one process per chip the TPU runtimes
+// use the first port and the ones after it.
 constexpr int kPort = 8476, kPortBesideChips = 8474;
 static_assert(kPort == pod::kTpuProcessPort);
 
-// What the flags fill: the job, and texts that need a second look.
+// The values of the flags: the job, and texts that are parsed later.
 struct RunFlags {
   pod::Job job;
   int processes = 0, per_host = 0;
@@ -40,14 +40,14 @@ struct RunFlags {
   TpuFlags tpu;
   std::vector<std::string> environment;
   bool dry_run = false, end_with_parent = false;
-  // Of another engine's file.
+  // For --sbatch and --jobset, which write a file for another engine.
   bool sbatch = false, jobset = false;
   int nodes = 0;
   std::string tpu_type, image, name = "sluice";
   pod::QueueLabels queue;
 };
 
-// The places of which a run has one.
+// Adds the flags for places; a run takes only one of them.
 void elsewhere_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--processes", flags.processes, "Start N processes on this machine")
       ->check(between(1, 100'000))
@@ -60,7 +60,7 @@ void elsewhere_flags(CLI::App& app, RunFlags& flags) {
   app.add_option("--ssh-config", flags.job.ssh.config, "Configuration file for ssh")->group("Where");
 }
 
-// Options that may come again do not take further arguments: one of these would be the -- before the command.
+// Repeatable options take one argument each: a second one would be the -- before the command.
 void where_flags(CLI::App& app, RunFlags& flags) {
   pod::Job& job = flags.job;
   add_place_flags(app, flags.tpu);
@@ -159,7 +159,7 @@ void end_flags(CLI::App& app, RunFlags& flags) {
                  "they grow "
                  "and at the end")
       ->group("End");
-  // Of `sluice keep`, which starts this program: where it is killed, the run ends as by SIGTERM.
+  // For `sluice keep`, which starts this program: if keep is killed, the run ends as by SIGTERM.
   app.add_flag("--end-with-parent", flags.end_with_parent)->group("");
 }
 
@@ -190,7 +190,7 @@ T value_or_usage(base::Result<T> result) {
   return std::move(*result);
 }
 
-// One process for each chip or GPU of each host, or of this machine.
+// Returns the number of processes on this machine or on each host: one for each chip or GPU.
 int processes_here(const RunFlags& flags) {
   if (flags.processes != 0 && flags.per_host > 1 && flags.processes != flags.per_host)
     throw Usage(base::str("--processes ", flags.processes, " --processes-per-host ", flags.per_host,
@@ -198,7 +198,7 @@ int processes_here(const RunFlags& flags) {
   return flags.processes != 0 ? flags.processes : flags.per_host;
 }
 
-// "2x2x4" of "v4-32"; what is no slice's name stays.
+// Returns "2x2x4" for "v4-32"; returns a text that is not a slice's name unchanged.
 std::string sides_of_slice(const std::string& text) {
   if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) != 0) return text;
   const auto slice = estimate::find_tpu_slice(text);
@@ -209,8 +209,8 @@ std::string sides_of_slice(const std::string& text) {
   return base::join(slice->bounds, "x");
 }
 
-// How the chips lie, if there is one process for each of them. Hosts with another number of processes than
-// TPU hosts have chips are taken for hosts with GPUs, unless the topology is given.
+// Returns the grid of chips, if there is one process for each. Hosts whose number of processes is not a TPU
+// host's number of chips count as hosts with GPUs, unless the topology is given.
 std::string choose_chips(const RunFlags& flags) {
   if (flags.per_host <= 1) {
     if (!flags.tpu_topology.empty())
@@ -239,7 +239,7 @@ void choose_port(RunFlags& flags, int port) {
                           pod::kTpuProcessPort, " to ", last, " are the TPU runtimes' own"));
 }
 
-// The hosts of a TPU, found by its name.
+// Places the job on the hosts of a TPU, found by its name.
 void place_on_tpu(RunFlags& flags) {
   WorkerSession session("run", flags.tpu.project, flags.dry_run);
   flags.tpu.user = flags.job.ssh.user;
@@ -290,17 +290,17 @@ void choose_folder(pod::Job& job) {
   if (pod::is_local(job))
     job.folder = job.folder.empty() ? fs::current_path().string()
                                     : fs::absolute(base::expand_home(job.folder)).lexically_normal().string();
-  // The home folder is where the hosts begin.
+  // A command starts in the home folder of its host.
   if (job.folder.starts_with("~/")) job.folder.erase(0, 2);
 }
 
-// How often the line has a flag, which this verb may not have at all.
+// Returns how often the line has a flag, which this verb may not have.
 size_t count(const CLI::App& app, const char* flag) {
   const CLI::Option* option = app.get_option_no_throw(flag);
   return option == nullptr ? 0 : option->count();
 }
 
-// The file for another engine. What only a launcher of our own can do is refused.
+// Returns the file for another engine. Throws Usage for what only Sluice's own launcher can do.
 std::string engine_file(const RunFlags& flags, const CLI::App& app) {
   const std::string engine = flags.sbatch ? "--sbatch" : "--jobset";
   if (flags.sbatch && flags.jobset) throw Usage("--sbatch and --jobset are for two engines: give one");
@@ -331,7 +331,7 @@ std::string engine_file(const RunFlags& flags, const CLI::App& app) {
                                              flags.image, flags.queue));
 }
 
-// Flags of other places and engines than this run's.
+// Throws Usage for flags that belong to other places or engines than this run's.
 void check_flags(const RunFlags& flags, const CLI::App& app) {
   for (const char* flag : {"--nodes", "--tpu-type", "--image", "--queue", "--priority", "--name"}) {
     if (count(app, flag) > 0) throw Usage(base::str(flag, " is for --sbatch or --jobset"));
@@ -345,7 +345,7 @@ void check_flags(const RunFlags& flags, const CLI::App& app) {
         "own facts; your ~/.ssh/config is read after it");
 }
 
-// What the job takes along: its folder, the program, variables.
+// Fills in what the job takes with it: its folder, the program, variables.
 void choose_luggage(RunFlags& flags) {
   pod::Job& job = flags.job;
   choose_folder(job);
@@ -433,7 +433,7 @@ Verb tpu_run_verb() {
 Verb run_verb() {
   auto flags = std::make_shared<RunFlags>();
   flags->job.sync_exclude = {".git"};
-  auto given = std::make_shared<const CLI::App*>();  // which flags the line has
+  auto given = std::make_shared<const CLI::App*>();  // to see which flags the line has
   auto verbs = run_finders();
   verbs.push_back(copy_logs_verb());
   return {.name = "run",

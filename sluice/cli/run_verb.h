@@ -8,17 +8,17 @@
 
 namespace sluice::cli {
 
-// `sluice tpu run NAME`: `sluice run --tpu NAME`.
+// Returns `sluice tpu run NAME`, which is `sluice run --tpu NAME`.
 Verb tpu_run_verb();
 
-// Throws what `sluice run --tpu TPU ARGUMENTS…` would say before it asks for the TPU: a flag that is unknown
-// or has a wrong value, a folder or an archive that is not there. `arguments`: flags, --, the command.
+// Throws the errors that `sluice run --tpu TPU ARGUMENTS…` reports before it asks for the TPU: a flag that is
+// unknown or has a wrong value, a missing folder or archive. `arguments`: flags, --, the command.
 void check_kept_run(const std::string& tpu, const std::vector<std::string>& arguments);
 
-// The verbs of `sluice run` that find a run again.
+// Returns the verbs of `sluice run` that find a run again.
 std::vector<Verb> run_finders();
 
-// --raw, of the verbs that show what workers write.
+// Adds --raw, for the verbs that show the workers' output.
 CLI::Option* add_raw(CLI::App& app, bool& raw);
 
 }  // namespace sluice::cli

@@ -16,8 +16,8 @@ bool is_closed_pipe() {
   return ::poll(&output, 1, 0) == 1 && (output.revents & POLLERR) != 0;
 }
 
-// Of the last write; 0 if there is none. Some file systems report a full disk only when a file is closed, and
-// closing a second descriptor of it is enough for that.
+// Returns the error of the last write, or 0. Some file systems report a full disk only when a file is closed;
+// closing a second descriptor of the file is enough for that.
 int last_error() {
   errno = 0;
   if (std::fflush(stdout) != 0) return errno;

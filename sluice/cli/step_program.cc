@@ -14,21 +14,21 @@
 namespace sluice::cli {
 namespace {
 
-// The shape of a whole batch, from that of a batch of one.
+// Returns an input with the shape of a whole batch, given a batch of one.
 at::Tensor batch_like(device::Ahead& ahead, const torch::Tensor& one, int64_t batch) {
   std::vector<int64_t> sizes = one.sizes().vec();
   sizes[0] = batch;
   return ahead.input(sizes, one.scalar_type());
 }
 
-// Recording takes no chips.
+// Returns options with a plugin that takes no chips, which recording does not need.
 Options for_recording() {
   Options options;
   options.xla.plugin = pjrt::plugin_without_chips("");
   return options;
 }
 
-// The second step is the one that training repeats, whatever the first had to create.
+// Records two steps: training repeats the second, while the first may also create state.
 std::string record(const BenchCase& bench, int64_t batch, int replicas, bool bf16) {
   const Options options = for_recording();
   init(options.xla);

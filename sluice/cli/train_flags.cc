@@ -6,7 +6,7 @@
 namespace sluice::cli {
 namespace {
 
-// The largest number of GiB and MiB that is a number of bytes.
+// Limits sizes in GiB and MiB so that their bytes fit an int64.
 constexpr std::int64_t kMaxSize = 1 << 20;
 
 }  // namespace

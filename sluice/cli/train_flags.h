@@ -1,4 +1,4 @@
-// The flags of `sluice train`: the table from which its help, the keys of --config, docs/flags.md and the
+// The table of `sluice train`'s flags, from which its help, the keys of --config, docs/flags.md and the
 // shells' completion are made.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace sluice::cli {
 
-// What the flags fill: the options, and texts that need a second look.
+// The values of the flags: the options, and texts that are parsed later.
 struct TrainFlags {
   train::TrainOptions options;
   std::string devices, device_ids, config;
@@ -23,10 +23,10 @@ struct TrainFlags {
        allow_pipe = false;
 };
 
-// The table, over these values; they must outlive what is made of it.
+// Returns the table over these values, which must outlive everything that is made from it.
 std::vector<Flag> train_flags(TrainFlags& flags);
 
-// One of the values of an enumeration of TrainOptions. The value must outlive it.
+// Returns a choice among the values of an enumeration of TrainOptions. `value` must outlive it.
 template <typename Choice>
 ChoiceValue choice(const std::string& flag, Choice& value) {
   return {train::choice_names<Choice>(), train::name_of(value),

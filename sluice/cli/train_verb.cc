@@ -36,7 +36,7 @@ std::vector<T> numbers(const std::string& flag, std::string text) {
   return result;
 }
 
-// The texts before and after an equals sign.
+// Returns the texts before and after an equals sign.
 std::pair<std::string, std::string> divided(const std::string& text, std::size_t equals, const char* flag,
                                             const char* expected) {
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
@@ -44,7 +44,7 @@ std::pair<std::string, std::string> divided(const std::string& text, std::size_t
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-// --mix SHARDS=NUMBER and --mix-from STEP=SHARE,SHARE
+// Parses --mix SHARDS=NUMBER and --mix-from STEP=SHARE,SHARE.
 void choose_mixture(const TrainFlags& flags, TrainOptions& options) {
   for (const std::string& text : flags.mix) {
     const char* expected = "SHARDS=NUMBER, such as 'photos-*.tar=0.7'";
@@ -62,7 +62,7 @@ void choose_mixture(const TrainFlags& flags, TrainOptions& options) {
   }
 }
 
-// --test SHARDS and --test NAME=SHARDS
+// Parses --test SHARDS and --test NAME=SHARDS.
 void choose_tests(const TrainFlags& flags, TrainOptions& options) {
   for (const std::string& text : flags.test) {
     const std::size_t equals = text.find('=');
@@ -70,12 +70,12 @@ void choose_tests(const TrainFlags& flags, TrainOptions& options) {
     if (named)
       options.more_tests.push_back({text.substr(0, equals), text.substr(equals + 1)});
     else
-      options.test = text;  // the last one, as with other flags
+      options.test = text;  // the last one wins, as with other flags
   }
 }
 
-// --devices and --device-ids: a number of devices, or which.
-// `source` of them: the flag, or a variable of the environment.
+// Parses --devices and --device-ids: a number of devices, or a list. `source` is the origin of --devices'
+// value: the flag, or an environment variable.
 void choose_devices(const TrainFlags& flags, const char* source, TrainOptions& options) {
   try {
     sessions::DeviceList list = sessions::parse_devices(source, flags.devices);
@@ -88,14 +88,14 @@ void choose_devices(const TrainFlags& flags, const char* source, TrainOptions& o
   }
 }
 
-// As the configuration of a run, which checkpoints have, shows a value that nobody gave.
+// Returns a default as the run's configuration, which is part of checkpoints, shows it.
 std::string default_text(train::OptimizerKind optimizer) { return train::name_of(optimizer); }
 std::string default_text(bool on) { return on ? "true" : "false"; }
 std::string default_text(double value) { return base::str(value); }
 std::string default_text(std::int64_t value) { return std::to_string(value); }
 std::string default_text(const std::vector<double>& values) { return base::join(values, ","); }
 
-// The recipe of the task, where nobody said otherwise.
+// Uses the recipe of the task for flags that were not given.
 void choose_recipe(CLI::App& app, TrainOptions& options) {
   if (options.task == train::Task::kImages) return;
   TrainOptions usual;
@@ -120,9 +120,9 @@ void choose_recipe(CLI::App& app, TrainOptions& options) {
   take("--epochs", &TrainOptions::epochs);
 }
 
-// Of a flag that also takes 2e9.
+// Returns the value of a flag that also takes 2e9.
 std::int64_t whole_number(const char* flag, double number) {
-  constexpr double kMaxNumber = 1LL << 53;  // whole numbers that a double has
+  constexpr double kMaxNumber = 1LL << 53;  // whole numbers that a double can hold
   if (!(number >= 0 && number <= kMaxNumber) || number != std::floor(number))
     throw Usage(base::str(flag, " takes a whole number, such as 2e9, not ", number));
   return static_cast<std::int64_t>(number);
@@ -197,7 +197,7 @@ Verb train_verb() {
           .add_flags =
               [state](CLI::App& app) {
                 state->app = &app;
-                app.option_defaults()->take_last();  // a flag at the end of a script's command line wins
+                app.option_defaults()->take_last();  // the last of repeated flags wins
                 add_flags(app, train_flags(state->flags));
               },
           .run =

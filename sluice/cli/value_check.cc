@@ -14,7 +14,7 @@ bool is_whole(const std::string& type) { return starts_with(type, "INT") || star
 
 bool is_number(const std::string& type) { return is_whole(type) || starts_with(type, "FLOAT"); }
 
-// Whether the text is a number of an option's type, whose size in bits CLI11 checks afterwards.
+// Whether the text is a number of an option's type. CLI11 checks its size in bits afterwards.
 bool has_type(const std::string& text, const std::string& type) {
   std::int64_t number = 0;
   std::uint64_t count = 0;
@@ -35,7 +35,7 @@ bool may_be_empty(const CLI::Option& option) {
   return option.get_description().find("empty: ") != std::string::npos;
 }
 
-// A verb whose arguments are somebody else's command.
+// Whether the verb's arguments are another program's command.
 bool takes_command(const CLI::App& verb) {
   for (const CLI::Option* argument : positionals_of(verb))
     if (argument->get_name() == "COMMAND" || argument->get_name() == "RUN") return true;
@@ -45,7 +45,8 @@ bool takes_command(const CLI::App& verb) {
 constexpr char kOnOff[] = "on|off";
 constexpr char kNothing[] = ", found nothing; is a variable empty or unset?";
 
-// Of a flag that must have a value: the word behind it, or null at the line's end.
+// Says what is wrong with `next`, the word after a flag that must have a value (null at the line's end), or
+// "".
 std::string missing_behind(const CLI::App& verb, const CLI::Option& option, const std::string* next) {
   const std::string expected = base::str(option.get_name(), ": expected ", expected_value(option));
   if (next == nullptr) return base::str(expected, ", found the end of the line");
@@ -80,7 +81,7 @@ void check_values(CLI::App& verb) {
     const std::string type = option->get_type_name();
     const bool number = is_number(type);
     if (!number && takes_value(*option) && type != kOnOff) continue;
-    // transform() puts it before the checks of the number's size.
+    // transform() puts the check before the checks of the number's size.
     option->transform(CLI::Validator(
         [option, type, number](const std::string& text) {
           bool truth = false;
@@ -93,7 +94,7 @@ void check_values(CLI::App& verb) {
 
 std::string missing_value(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* verb = &program;
-  bool in_path = true;  // the verbs come first
+  bool in_path = true;  // verbs come before flags
   for (std::size_t i = 0; i < words.size() && words[i] != "--"; ++i) {
     const std::string& word = words[i];
     if (in_path) {
@@ -131,7 +132,7 @@ std::string message_of(const CLI::ParseError& error) {
     return base::str(text.substr(0, at), ": expected at least ",
                      text.substr(at + least.size(), then - at - least.size()), " words, found ",
                      text.substr(then + received.size()));
-  // What is no number was refused before.
+  // check_values() has already refused a text that is not a number, so this number is too large.
   if (!starts_with(text, start) || equals == std::string::npos) return text;
   return base::str(text.substr(start.size(), equals - start.size()),
                    ": expected a number nearer to 0, found '", text.substr(equals + 3), "'");

@@ -18,7 +18,7 @@ namespace sluice::cli {
 
 namespace {
 
-// `fits` on what the text is as a number.
+// Returns a validator that passes a text whose number `fits`.
 CLI::Validator number_check(const char* name, const char* expected, bool (*fits)(double)) {
   return CLI::Validator(
       [=](const std::string& text) {
@@ -86,13 +86,13 @@ int fail(int status, const std::string& message) {
   return status;
 }
 
-// "sluice data pack"
+// Returns, for example, "sluice data pack".
 std::string path_of(const CLI::App& app) {
   const CLI::App* const parent = app.get_parent();
   return parent == nullptr ? std::string("sluice") : base::str(path_of(*parent), " ", app.get_name());
 }
 
-// What follows an argument that nobody takes.
+// Returns the message for an argument that no verb takes.
 std::string unknown(const CLI::App& app, const std::string& argument) {
   if (base::starts_with(argument, "-")) {
     const std::string near = nearest_flag(app, argument.substr(0, argument.find('=')));
@@ -110,8 +110,8 @@ std::string unknown(const CLI::App& app, const std::string& argument) {
                    " Known: ", base::join(verbs, ", "));
 }
 
-// The first of the words that nobody took and that is to blame: a flag (what follows one has lost its place),
-// else a word where a verb was due; else "".
+// Returns the first unused word that is to blame: a flag (the words after it are then out of place), else a
+// word where a verb was expected; else "".
 std::string mistaken_word(const CLI::App& program) {
   const auto extras = program.remaining(/*recurse=*/true);
   const auto flag = std::find_if(extras.begin(), extras.end(), [](const std::string& extra) {
@@ -132,8 +132,8 @@ int parse(CLI::App& program, const Action& action, const std::vector<std::string
   return 2;
 }
 
-// LibTorch's messages carry a stack trace from their second line on. What it says of memory that is not there
-// is about its own source.
+// Removes the stack trace that LibTorch's messages have from their second line on, and rewrites its message
+// about missing memory, which refers to LibTorch's own source.
 std::string plain_message(std::string text) {
   for (const char* trace : {"\nException raised from", "\nframe #"}) text = text.substr(0, text.find(trace));
   const std::string tried = "you tried to allocate ";
@@ -147,7 +147,7 @@ std::string plain_message(std::string text) {
       " for one tensor were not there; a smaller --batch-size, --image-size or --length needs less");
 }
 
-// Of what may throw.
+// Returns the status of an action that may throw.
 int status_of(const Action& run) {
   try {
     return run();
@@ -165,7 +165,7 @@ void parse_line(CLI::App& program, const std::vector<std::string>& words) {
   try {
     program.parse(std::vector<std::string>(words.rbegin(), words.rend()));
   } catch (const CLI::CallForHelp&) {
-    // Help for a verb that does not exist would be that of all.
+    // CLI11 would print the whole program's help for a verb that does not exist.
     const std::string word = mistaken_word(program);
     if (!word.empty() && !shown_verbs(chosen_verb(program)).empty())
       throw Usage(unknown(chosen_verb(program), word));
@@ -178,7 +178,7 @@ void parse_line(CLI::App& program, const std::vector<std::string>& words) {
     if (word.empty() && !extras.empty()) word = extras.front();
     throw Usage(word.empty() ? std::string(error.what()) : unknown(chosen_verb(program), word));
   } catch (const CLI::RequiredError& error) {
-    // What is required was there, as a misspelt verb, or was taken for the value of a flag that is none.
+    // The required word may have been there: as a misspelt verb, or taken as the value of an unknown flag.
     const std::string word = mistaken_word(program);
     throw Usage(word.empty() ? std::string(error.what()) : unknown(chosen_verb(program), word));
   } catch (const CLI::ParseError& error) {

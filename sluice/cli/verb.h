@@ -1,4 +1,4 @@
-// What a verb of the program is, and how the list of them becomes a command line.
+// The verbs of the program, and the command line that a list of them makes.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -21,49 +21,48 @@ class Usage : public std::runtime_error {
 struct Verb {
   std::string name;
   std::string help;         // one line
-  std::string footer = {};  // what --help says behind the flags
+  std::string footer = {};  // printed by --help after the flags
   // Adds the flags and positional arguments, which fill what `run` holds.
   std::function<void(CLI::App&)> add_flags = {};
-  // Its result is the exit status. It may throw sluice::Error (status 1) or Usage (2). Empty for a noun, of
-  // which one verb must be given.
+  // Returns the exit status. It may throw sluice::Error (status 1) or Usage (2). It is empty for a noun,
+  // which needs a verb.
   std::function<int()> run = {};
   std::vector<Verb> verbs = {};
-  bool hidden = false;  // not for people
-  // A noun of which sluice-torch has more verbs: `sluice` knows only those that it does itself.
+  bool hidden = false;  // not shown to users
+  // For a noun with more verbs in sluice-torch: `sluice` only knows the verbs that it runs itself.
   bool more_with_torch = false;
 };
 
-// What the chosen verb does; empty until one was parsed.
+// Runs the chosen verb; empty until a verb was parsed.
 using Action = std::function<int()>;
 
-// Adds the verbs to the program (or to a noun). Parsing sets the action; both must live as long as the
-// parsing.
+// Adds the verbs to the program (or to a noun). Parsing sets `action`. Both must outlive the parsing.
 void add_verbs(CLI::App& program, const std::vector<Verb>& verbs, Action& action);
 
-// Parses the command line and does what the chosen verb does. Returns the exit status: the verb's, 1 after an
-// error, 2 for wrong usage. Errors are one line on standard error.
+// Parses the command line and runs the chosen verb. Returns the exit status: the verb's, 1 after an error, 2
+// for wrong usage. An error is one line on standard error.
 int parse_and_run(CLI::App& program, const std::vector<Verb>& verbs, int argc, char** argv);
 
-// Parses words (without the program's name) and no more: what the verbs do is left to the action. Throws
-// Usage for a mistake, CLI::Success for --help and --version.
+// Only parses words (without the program's name); the caller runs the action. Throws Usage for a mistake,
+// CLI::Success for --help and --version.
 void parse_line(CLI::App& program, const std::vector<std::string>& words);
 
-// The verb that the command line chose, at any depth.
+// Returns the verb that the command line chose, at any depth.
 const CLI::App& chosen_verb(const CLI::App& app);
-// The verbs that people see.
+// Returns the verbs that users see.
 std::vector<const CLI::App*> shown_verbs(const CLI::App& app);
-// "--epochs" for "--epoch": the long flag of `app` nearest to an unknown one, or "".
+// Returns the long flag of `app` that is nearest to an unknown one ("--epochs" for "--epoch"), or "".
 std::string nearest_flag(const CLI::App& app, const std::string& flag);
 
-// Of a number: CLI11's own checks name the largest double, in 309 digits.
+// Checks of a number. CLI11's own checks name the largest double, in 309 digits.
 extern const CLI::Validator kZeroOrMore, kAboveZero;
-// Both ends belong to it.
+// Both ends are allowed.
 template <typename Number>
 CLI::Validator between(Number low, Number high);
-// One of these texts. What an option shows of it is its type_name, "a|b".
+// Allows only these texts. The option's help shows them as its type_name, "a|b".
 CLI::Validator one_of(std::vector<std::string> texts);
 
-// What --plugin means wherever it is.
+// The help of --plugin, for all verbs that have it.
 inline constexpr const char* kPluginHelp =
     "auto (a TPU if the machine has one, else a GPU, else the CPU), cpu, tpu, cuda or a path; empty: "
     "$SLUICE_PLUGIN, else auto";

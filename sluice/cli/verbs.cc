@@ -11,7 +11,7 @@
 namespace sluice::cli {
 namespace {
 
-// Does something with the whole program's command line.
+// Prints a text that is made from the whole program's command line.
 int with_program(const std::function<std::string(const CLI::App&)>& text_of) {
   CLI::App program("", "sluice");
   program.option_defaults()->always_capture_default();

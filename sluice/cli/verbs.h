@@ -13,9 +13,9 @@ Verb export_verb();
 Verb mlflow_verb();
 Verb bench_verb();
 Verb compile_verb();
-// `command`: what stood behind --.
+// `command`: the words after --.
 Verb estimate_verb(std::vector<std::string> command);
-// The process in which `compile` and `estimate` run libtpu; not for people.
+// The process in which `compile` and `estimate` run libtpu; not shown to users.
 Verb compile_worker_verb();
 Verb devices_verb();
 Verb run_verb();
@@ -27,17 +27,17 @@ Verb cost_verb();
 Verb sweep_verb();
 Verb data_verb();
 Verb text_verb();
-// Of `sluice text`, with LibTorch.
+// Verbs of `sluice text` that need LibTorch.
 Verb text_sample_verb();
 Verb text_score_verb();
 Verb top_verb();
 Verb profile_verb();
 Verb doctor_verb();
 Verb completion_verb();
-// Writes docs/flags.md; not for people.
+// Writes docs/flags.md; not shown to users.
 Verb flags_page_verb();
 
-// All of them, as the program has them. `command`: for estimate.
+// Returns all verbs of the program. `command`: for estimate.
 std::vector<Verb> all_verbs(std::vector<std::string> command);
 
 }  // namespace sluice::cli

@@ -20,12 +20,12 @@ void say(const HolderHosts& hosts, size_t at, const std::string& text) {
                hosts.labels[at].c_str(), base::printable(text).c_str());
 }
 
-// What a host said instead of an answer; why it was not reached is in Sluice's words.
+// Returns the text that a host sent instead of an answer, quoted, or Sluice's reason why it was not reached.
 std::string words_of(const provision::Answer& answer) {
   return answer.unreachable ? answer.messages : pod::in_quotes(answer.messages);
 }
 
-// Ends the processes on one host; false when some stay.
+// Ends the processes on one host; returns false if some of them stay.
 bool end_processes(const HolderHosts& hosts, size_t at, const std::vector<int>& processes, int grace) {
   pod::Job one = hosts.job;
   one.workers = {hosts.job.workers[at]};

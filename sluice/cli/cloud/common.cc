@@ -23,7 +23,7 @@ std::atomic<bool> g_interrupted{false};
 
 void on_signal(int signal) {
   g_interrupted = true;
-  std::signal(signal, SIG_DFL);  // the second one ends the program at once
+  std::signal(signal, SIG_DFL);  // a second signal ends the program at once
 }
 
 std::string short_time(double seconds) {

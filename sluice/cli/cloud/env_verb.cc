@@ -30,10 +30,10 @@ using provision::Survey;
 struct EnvFlags {
   CloudFlags cloud;
   std::string file = "sluice-env.toml";
-  std::string name, owner;  // of destroy and show without a file
+  std::string name, owner;  // for destroy and show without a file
   std::vector<std::string> only, keep, allowed_scripts;
   bool force = false;
-  // Of init and import.
+  // The flags of init and import.
   std::string zone = "us-central1-a", type = "v5litepod-8", values, out = "sluice-env.toml";
 };
 
@@ -43,10 +43,10 @@ T value_or_usage(base::Result<T> result) {
   return std::move(*result);
 }
 
-// What init writes where it knows no project.
+// The project that init writes if it knows none.
 constexpr char kNoProject[] = "YOUR-PROJECT";
 
-// The file, with the project that a flag or the machine says where it has none.
+// Reads the file. The project is the flag's, else the file's, else the machine's default one.
 Settings read(EnvFlags& flags, const provision::ScriptRules& rules) {
   Settings settings = value_or_usage(provision::read_settings(flags.file, rules));
   if (!flags.cloud.projects.empty()) settings.project = flags.cloud.projects.front();
@@ -58,7 +58,7 @@ Settings read(EnvFlags& flags, const provision::ScriptRules& rules) {
   return settings;
 }
 
-// What destroy and show need of a file, or of --name.
+// Returns what destroy and show need, from the file or from --name.
 Settings read_or_name(EnvFlags& flags) {
   if (flags.name.empty()) return read(flags, {.read = false, .allowed = {}});
   Settings settings;
@@ -69,7 +69,7 @@ Settings read_or_name(EnvFlags& flags) {
   return settings;
 }
 
-// All but the time, which the cloud says.
+// Returns the options without the time, which the cloud reports.
 PlanOptions options_of(const EnvFlags& flags, PlanOptions::Verb verb) {
   PlanOptions options;
   options.verb = verb;
@@ -130,7 +130,8 @@ void say_all(const char* what, const std::vector<std::string>& lines) {
     std::fprintf(stderr, "sluice: %s%s\n", what, base::printable(line).c_str());
 }
 
-// Zones of the environment that do not answer: what is there is not known, so nothing is made.
+// Adds a problem for each zone of the environment that does not answer: what exists there is unknown, so
+// nothing is created.
 void add_unreachable(const Settings& settings, const Survey& survey, Plan& plan) {
   for (const std::string& zone : survey.unreachable)
     for (const std::string& wanted : settings.zones)
@@ -140,7 +141,7 @@ void add_unreachable(const Settings& settings, const Survey& survey, Plan& plan)
                                     "try again later, or use another zone"));
 }
 
-// Sends nothing: what is too dear is refused before anybody is asked anything.
+// Throws for a plan that is too expensive, before any request is sent.
 void refuse_early(const Settings& settings, const PlanOptions& options) {
   const Plan plan = provision::plan_changes(settings, Survey{}, options);
   if (!plan.problems.empty()) throw_error(Code::kFailedPrecondition, plan.problems.front());
@@ -363,7 +364,7 @@ int init(EnvFlags& flags) {
   }
   const std::string name = flags.name.empty() ? "train" : flags.name;
   const std::string text = provision::settings_template(name, project, flags.zone, flags.type);
-  value_or_usage(provision::settings_of(text, flags.out, "."));  // what it writes, it reads
+  value_or_usage(provision::settings_of(text, flags.out, "."));  // what init writes must be readable
   write_new(flags, flags.out, text);
   std::fprintf(stderr, "%s is written: edit it, then sluice env plan %s\n", flags.out.c_str(),
                flags.out.c_str());
@@ -414,7 +415,7 @@ void add_name(CLI::App& app, EnvFlags& flags) {
   app.add_option("--owner", flags.owner, "Name the owner of the environment of --name; default: you");
 }
 
-// A verb with flags of its own; FILE and --project are common to most.
+// Makes a verb with its own flags; FILE and --project are common to most.
 Verb make_verb(const std::string& name, const std::string& help,
                const std::function<void(CLI::App&, EnvFlags&)>& add_flags,
                const std::function<int(EnvFlags&)>& run) {
@@ -429,7 +430,7 @@ Verb make_verb(const std::string& name, const std::string& help,
           .run = [flags, run] { return guard_interrupt([&] { return run(*flags); }); }};
 }
 
-// apply and update.
+// Makes the verbs apply and update.
 Verb changing_verb(const std::string& name, const std::string& help, PlanOptions::Verb verb) {
   return make_verb(
       name, help,

@@ -15,7 +15,7 @@ using base::str;
 using provision::SliceView;
 using provision::SliceWish;
 
-// What becomes of a TPU that is there.
+// Says what keep does with an existing TPU.
 std::string fate_of(const SliceView& view, const KeepPlan& plan) {
   switch (view.kind) {
     case SliceView::kUp:
@@ -71,7 +71,7 @@ std::string runtime_text(const SliceWish& wish, const base::Result<estimate::Tpu
   return "none: machines of a group need an image, --runtime projects/P/global/images/family/F";
 }
 
-// When the sum of --max-cost is reached; "" without one.
+// Says after how many hours --max-cost is reached; "" without a limit or a price.
 std::string cost_end(const KeepPlan& plan, const std::optional<double>& hourly) {
   if (plan.limits.max_cost <= 0 || !hourly) return "";
   char hours[32];
@@ -79,7 +79,7 @@ std::string cost_end(const KeepPlan& plan, const std::optional<double>& hourly) 
   return str("; --max-cost is reached in ", hours, " h");
 }
 
-// What is made, a line for each fact.
+// Describes the TPU that is created, one line for each fact.
 std::string wish_text(const KeepPlan& plan) {
   const SliceWish& wish = *plan.start.wish;
   const auto type = estimate::find_tpu_slice(wish.type);
@@ -97,7 +97,7 @@ std::string wish_text(const KeepPlan& plan) {
       "\n");
 }
 
-// Where the first run is, as far as it is known.
+// Returns the zone of the first run, or what is known about it.
 std::string zone_text(const KeepPlan& plan) {
   if (plan.start.slice) return plan.start.slice->zone;
   if (!plan.options.zone.empty()) return plan.options.zone;

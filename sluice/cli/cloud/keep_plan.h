@@ -1,4 +1,4 @@
-// What `sluice keep --dry-run` prints.
+// The text that `sluice keep --dry-run` prints.
 #pragma once
 
 #include <string>
@@ -12,13 +12,15 @@ struct KeepPlan {
   provision::KeptStart start;
   provision::KeptSliceOptions options;
   provision::KeepLimits limits;
-  std::string not_asked;                  // why nobody was asked what is there; "": it was asked
-  std::string project;                    // of the run's line
-  std::vector<std::string> zones_of_any;  // that have the type, where the wish says "any" and it was asked
-  double now = 0;                         // seconds since 1970
+  std::string not_asked;  // why the cloud was not asked which TPU exists; "": it was asked
+  std::string project;    // the project in the command line of the run
+  std::vector<std::string>
+      zones_of_any;  // the zones that have the type, if the wish says "any" and the cloud was asked
+  double now = 0;    // seconds since 1970
 };
 
-// The TPU that is taken or made, the command on its workers, and when it is made again; lines that end.
+// Describes the TPU that is used or created, the command on its workers, and when it is re-created. Each line
+// ends with a newline.
 std::string keep_plan_text(const KeepPlan& plan);
 
 }  // namespace sluice::cli

@@ -62,7 +62,7 @@ void add_flags(CLI::App& app, KeepFlags& flags) {
       ->group("Limits");
 }
 
-// What stands behind `run`: flags for it and the command. What keep decides itself is refused.
+// Returns the words after `run`: its flags and the command. Throws Usage for flags that keep decides itself.
 std::vector<std::string> run_arguments(const std::vector<std::string>& words) {
   if (words.empty() || words.front() != "run")
     throw Usage("what is to be kept going? sluice keep NAME -- run FLAGS… -- COMMAND…");
@@ -86,7 +86,7 @@ std::vector<std::string> zones_of(const std::string& text) {
   return zones;
 }
 
-// Throws Usage for flags of a TPU that is made, where none is.
+// Throws Usage for flags of a TPU that keep creates, if it creates none.
 void check_making(const KeepFlags& flags) {
   if (!flags.type.empty()) return;
   for (const auto& [given, flag] :
@@ -99,7 +99,7 @@ void check_making(const KeepFlags& flags) {
                     "was"));
 }
 
-// What to make where nothing is there.
+// Returns the TPU to create if none exists; nullopt without --type.
 std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, double now) {
   if (flags.type.empty()) return std::nullopt;
   provision::SliceWish wish;
@@ -121,10 +121,10 @@ std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, double now) 
   return wish;
 }
 
-// What stands in a dry run for a project that nobody has said.
+// The project that a dry run shows if none is known.
 constexpr char kSomeProject[] = "your-project";
 
-// The dry run: asks the cloud for what it cannot know otherwise, where it can ask.
+// Runs --dry-run: asks the cloud, if it can, for what cannot be known otherwise.
 int show(const KeepFlags& flags, const provision::KeptSliceOptions& options) {
   std::string not_asked, project = flags.tpu.project;
   if (project.empty()) {

@@ -18,7 +18,7 @@ namespace sluice::cli {
 namespace {
 
 constexpr double kSeconds = 15;    // between two copies
-constexpr double kLastCopy = 300;  // the client waits so long for the end of the last one
+constexpr double kLastCopy = 300;  // how long the client waits for the end of the last copy
 constexpr const char* kVerb = "copy-logs";
 
 struct CopyFlags {
@@ -27,7 +27,7 @@ struct CopyFlags {
   bool alone = false;
 };
 
-// Away from whoever started it, so that it copies to the end of a detached run.
+// Detaches from the process that started this one, so that it copies until a detached run ends.
 void leave() {
   if (::fork() != 0) ::_exit(0);
   ::setsid();
@@ -50,7 +50,7 @@ int with_log_copy(const std::string& bucket, const pod::Job& job, const std::fun
     return run();
   }
   base::ProcessOptions how;
-  how.own_session = true;  // Ctrl-C is for the run; its last lines are wanted, too
+  how.own_session = true;  // Ctrl-C ends the run; the copy must still send its last lines
   base::Process copying = base::value_or_throw(base::Process::start(command, how));
   const int status = run();
   const base::Stopwatch waited;
@@ -62,7 +62,7 @@ int with_log_copy(const std::string& bucket, const pod::Job& job, const std::fun
     }
     ::usleep(20'000);
   }
-  return status;  // that of the workers: their logs are also on this machine
+  return status;  // the workers' status: their logs are also on this machine
 }
 
 Verb copy_logs_verb() {

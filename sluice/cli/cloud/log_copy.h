@@ -1,4 +1,4 @@
-// --log-bucket of `sluice run`: a process beside the client copies the run's logs, and outlives it.
+// Implements --log-bucket of `sluice run`: a second process copies the run's logs, and outlives the client.
 #pragma once
 
 #include <functional>
@@ -9,12 +9,12 @@
 
 namespace sluice::cli {
 
-// Does `run`, whose result it returns, with the copying beside it; waits for the last copy unless the job is
-// detached. An empty bucket: only `run`. Throws Error, before anything starts, where the bucket cannot be
-// written; logs that did not get there at the end make a 0 a 1.
+// Runs `run` while another process copies the logs, and returns `run`'s result. Waits for the last copy
+// unless the job is detached. With an empty bucket it only runs `run`. Throws Error, before anything starts,
+// if the bucket cannot be written. Logs that cannot be copied are reported and don't change the result.
 int with_log_copy(const std::string& bucket, const pod::Job& job, const std::function<int()>& run);
 
-// The process that copies; not for people.
+// The verb of the copying process; hidden from users.
 Verb copy_logs_verb();
 
 }  // namespace sluice::cli

@@ -15,7 +15,7 @@ google::Json leftover_json(const provision::Leftover& leftover) {
   return json;
 }
 
-// Deletes what can be deleted; the number that could not.
+// Deletes what can be deleted; returns how many could not.
 int delete_all(provision::Cloud& cloud, const std::vector<provision::Leftover>& leftovers) {
   int failed = 0;
   for (const provision::Leftover& leftover : leftovers) {
@@ -25,7 +25,7 @@ int delete_all(provision::Cloud& cloud, const std::vector<provision::Leftover>& 
       throw_failure(done.error());
     if (!done) {
       std::fprintf(stderr, "sluice: %s\n", base::printable(done.error().what()).c_str());
-      // What is kept on purpose is no failure.
+      // A thing that is kept on purpose is not a failure.
       failed += done.error().kind != google::Kind::kInvalid;
     } else if (!cloud.api->dry_run()) {
       std::fprintf(stderr, "deleted %s %s\n", provision::kind_word(leftover.thing.kind),

@@ -23,7 +23,7 @@ struct TaskFlags {
   bool dry_run = false;
 };
 
-// CHECKPOINT for the line: the latest one in the environment's bucket.
+// Sets CHECKPOINT for the command to the latest checkpoint in the environment's bucket.
 void add_checkpoint(pod::Job& job, const std::string& bucket) {
   cloud::Storage* storage = base::value_or_throw(cloud::Storage::shared());
   const auto objects = base::value_or_throw(storage->list(bucket, ""));
@@ -38,7 +38,7 @@ void add_checkpoint(pod::Job& job, const std::string& bucket) {
   job.environment.emplace_back("CHECKPOINT", checkpoint);
 }
 
-// The workers of the environment's TPU.
+// Connects to the workers of the environment's TPU.
 ChosenWorkers reach_environment(provision::Cloud& cloud, const TaskFlags& flags) {
   try {
     return reach_workers(cloud, flags.tpu);

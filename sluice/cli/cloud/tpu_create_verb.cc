@@ -77,7 +77,7 @@ void how_flags(CLI::App& app, CreateFlags& flags) {
   app.add_option("--owner", flags.owner, "Who pays attention to it; default: the user here");
 }
 
-// Throws Usage for two kinds of capacity.
+// Throws Usage if the flags ask for two kinds of capacity.
 void check_capacity_flags(const CreateFlags& flags) {
   std::vector<std::string> given;
   if (flags.spot) given.emplace_back("--spot");
@@ -88,7 +88,7 @@ void check_capacity_flags(const CreateFlags& flags) {
     throw Usage(base::str(base::join(given, " and "), ": a slice is of one kind, give one of them"));
 }
 
-// What the flags mean together. Throws Usage.
+// Returns the TPU that the flags describe together. Throws Usage.
 provision::SliceWish wish_of(const CreateFlags& flags, double now) {
   provision::SliceWish wish = flags.wish;
   const auto or_usage = [](const base::Result<double>& value) {

@@ -1,4 +1,4 @@
-// sluice tpu run | logs | attach, and the list of all that is done on workers
+// sluice tpu run | logs | attach, and the list of all verbs that act on workers
 #include "sluice/cli/cloud/tpu_remote_verbs.h"
 
 #include <memory>
@@ -13,7 +13,7 @@
 namespace sluice::cli {
 namespace {
 
-// The latest run that this machine has started on the TPU.
+// Returns the latest run that this machine has started on the TPU.
 std::string run_on(const std::string& name) {
   for (const pod::RunRecord& run : pod::list_runs())
     if (provision::is_config_of(run.job.ssh.config, name)) return run.job.id;

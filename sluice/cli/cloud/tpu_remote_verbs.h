@@ -1,4 +1,4 @@
-// What is done on the workers of a TPU: verbs of the noun `tpu`.
+// The verbs of the noun `tpu` that act on the workers of a TPU.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,10 @@
 
 namespace sluice::cli {
 
-// All of them, for the noun's list.
+// Returns all of them, for the noun's list.
 std::vector<Verb> tpu_remote_verbs();
 
-// ssh, scp; ps, kill, guard.
+// Return the verbs ssh and scp, and ps, kill and guard.
 std::vector<Verb> tpu_ssh_verbs();
 std::vector<Verb> tpu_process_verbs();
 

@@ -21,11 +21,11 @@
 namespace sluice::cli {
 namespace {
 
-constexpr double kFarewell = 10;  // seconds after Ctrl-C in which the command there ends
+constexpr double kFarewell = 10;  // seconds that the remote command has to end after Ctrl-C
 constexpr size_t kCopiesAtOnce = 8;
 
-// The command behind it cannot outlive this connection: at the end of the script's input, which comes when
-// this program or its machine is gone too, it and all of its process group are ended.
+// A script that runs $command so that it cannot outlive the connection: when the script's input ends, which
+// also happens when this program or its machine dies, the command and its whole process group are ended.
 constexpr char kContained[] = R"SH(exec 3<&0
 setsid sh -c "$command" </dev/null 3<&- &
 group=$!
@@ -37,7 +37,7 @@ status=$?
 kill "$watch" 2>/dev/null
 exit "$status")SH";
 
-// "me@v4" names the user too.
+// Moves the user of "me@v4" to the user's own field.
 void split_user(TpuFlags& flags) {
   const size_t at = flags.name.find('@');
   if (at == std::string::npos) return;
@@ -60,7 +60,7 @@ std::vector<std::string> ssh_command(const ChosenWorkers& chosen, const TpuFlags
   throw_error(Code::kNotFound, base::str("cannot start ", command[0], ": ", std::strerror(errno)));
 }
 
-// A command on one worker whose output is for another program: bytes as they are, no terminal.
+// Runs a command on one worker for a program that reads its output: unchanged bytes, no terminal.
 int run_contained(std::vector<std::string> command, const std::string& host, const std::string& line) {
   const std::string script = base::str("command=", pod::quote(line), '\n', kContained);
   command.insert(command.begin() + 1, {"-T", "-o", "BatchMode=yes"});
@@ -106,7 +106,7 @@ int run_ssh(TpuFlags& flags, const std::vector<std::string>& words) {
   }
   const std::string line = words.size() == 1 ? words.front() : pod::quote_all(words);
   if (!has_terminal) return run_contained(std::move(command), host, line);
-  // With a terminal there, Ctrl-C and the end of the connection reach the command.
+  // With a terminal on the worker, Ctrl-C and the end of the connection reach the command.
   command.insert(command.begin() + 1, "-t");
   command.insert(command.end(), {"--", host, line});
   become(std::move(command));
@@ -134,7 +134,7 @@ Verb ssh_verb() {
 
 // One end of a copy: "PATH", or "[USER@]NAME:PATH".
 struct End {
-  std::string name, path;  // no name: on this machine
+  std::string name, path;  // no name: the path is on this machine
 };
 
 End end_of(const std::string& text) {
@@ -174,7 +174,7 @@ std::vector<std::string> scp_command(const Copy& copy, const ChosenWorkers& chos
   const auto on_worker = [&](const End& end) { return end.name.empty() ? end.path : host + ":" + end.path; };
   for (const End& end : copy.from) command.push_back(on_worker(end));
   std::string to = on_worker(copy.to);
-  // From several workers: a folder for each.
+  // Several workers get a folder each.
   if (copy.to.name.empty() && chosen.numbers.size() > 1) {
     to = base::join_path(to, base::str("worker-", worker));
     base::value_or_throw(base::make_directories(to));

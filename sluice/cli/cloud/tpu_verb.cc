@@ -59,7 +59,7 @@ int show_one(CloudSession& session, const provision::Slice& slice, bool json) {
   return 0;
 }
 
-// Whether the user may delete or stop it: their environment's, or they name it.
+// Throws Error unless the slice belongs to the environment of --env, or without it to its own, `tpu-NAME`.
 void check_ours(const provision::Slice& slice, const OneFlags& flags) {
   const std::string own = provision::label_value("tpu-" + slice.name);
   const auto status = provision::may_adopt(slice.mark, flags.env.empty() ? own : flags.env,
@@ -77,7 +77,7 @@ void check_ours(const provision::Slice& slice, const OneFlags& flags) {
                 " was not made by Sluice: delete or stop it where it was made (gcloud compute tpus tpu-vm)"));
 }
 
-// Without --project, that of the environment whose file lies here, as `sluice env` takes it.
+// Without --project, uses the project of sluice-env.toml in this folder, as `sluice env` does.
 void take_project_of_environment(CloudFlags& flags) {
   constexpr const char* kFile = "sluice-env.toml";
   if (!flags.projects.empty() || !base::path_exists(kFile)) return;
@@ -163,7 +163,7 @@ Verb wait_verb() {
               }};
 }
 
-// start and stop.
+// Makes the verbs start and stop.
 Verb switch_verb(const std::string& name, const std::string& help,
                  google::Done (*act)(provision::Cloud&, const provision::Slice&)) {
   auto flags = std::make_shared<OneFlags>();
@@ -253,8 +253,8 @@ void print_types(const std::vector<google::Json>& types) {
   say_price_note();
 }
 
-// Without a zone the table that the program has; of a zone what Google says it offers; of a type the zones
-// that have it.
+// Prints, without flags, the table that the program has; with a zone, the types that Google offers there;
+// with a type, the zones that have it.
 int types(const OneFlags& flags) {
   if (!flags.type.empty()) {
     const auto slice = estimate::find_tpu_slice(flags.type);
@@ -307,7 +307,7 @@ int quotas(const OneFlags& flags) {
   google::Json document = google::Json::array();
   std::vector<std::vector<std::string>> rows = {{"QUOTA", "PLACE", "LIMIT", "USED"}};
   for (const google::Quota& quota : value_or_fail(provision::tpu_quotas(cloud, slices))) {
-    // Most places allow none of most generations.
+    // Most places allow no chips of most generations.
     if (quota.limit == 0 && quota.used == 0) continue;
     if (!flags.region.empty() && quota.place.rfind(flags.region, 0) != 0) continue;
     rows.push_back({quota.name, quota.place, base::str(quota.limit), base::str(quota.used)});

@@ -1,4 +1,4 @@
-// The verbs of the noun `tpu` that speak with Google's services alone.
+// The verbs of the noun `tpu` that only speak with Google's services.
 #pragma once
 
 #include "sluice/cli/verb.h"

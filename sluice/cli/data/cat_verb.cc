@@ -32,7 +32,7 @@ struct CatOptions {
   std::int64_t columns = 8, side = 112;
 };
 
-// What a part is, in one line.
+// Describes a part of a sample in one line: its text or size, or an image's size.
 std::string describe(const Field& field) {
   const Format format = data::format_of(field.extension);
   const bool packed = base::ends_with(field.extension, ".gz");
@@ -54,7 +54,7 @@ std::string describe(const Field& field) {
 
 base::Status write_parts(const RawSample& sample, const std::string& folder) {
   for (const Field& field : sample.fields) {
-    // A key may hold folders, but must not lead out of this one.
+    // A key may contain folders, but the path must stay inside `folder`.
     std::string name = sample.key + "." + field.extension;
     while (base::starts_with(name, "./")) name.erase(0, 2);  // as `tar c ./images` writes it
     const auto joined = base::safe_join(folder, name);
@@ -67,7 +67,7 @@ base::Status write_parts(const RawSample& sample, const std::string& folder) {
   return {};
 }
 
-// The first image of a sample, with its key and its class, by name where it has one.
+// Returns the first image of a sample with its key and its class, by the class's name if it has one.
 std::optional<data::SheetTile> tile_of(const RawSample& sample, const std::vector<std::string>& classes) {
   std::string label;
   std::optional<data::SheetTile> tile;
@@ -117,7 +117,7 @@ class Cat {
     return options_.keys.empty() ||
            std::find(options_.keys.begin(), options_.keys.end(), key) != options_.keys.end();
   }
-  // The shard's index, where it saves reading: samples are passed over, and the shard is not packed.
+  // Returns the shard's index if it saves reading: some samples are skipped, and the shard is not packed.
   base::Result<std::optional<data::ShardIndex>> useful_index(const std::string& url) const {
     const bool all = options_.keys.empty() && options_.skip == 0;
     if (all || !filters_.empty() || !data::can_be_read_again(url) || data::is_packed(url))
@@ -209,7 +209,7 @@ class Cat {
   std::int64_t skip_, left_, shown_ = 0;
   std::vector<data::SheetTile> tiles_;
   std::vector<data::Filter> filters_;
-  std::vector<std::string> classes_;  // of the shard that is read
+  std::vector<std::string> classes_;  // the classes of the shard that is read
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// What the verbs of `sluice data` share.
+// The arguments, the progress and the error handling that the verbs of `sluice data` share.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ using base::counted, base::grouped, base::size_text;
 
 void print_json(const nlohmann::json& document);
 
-// One line on stderr that counts: rewritten in place on a terminal, now and then a new one otherwise.
+// A counter on one line of standard error: rewritten in place on a terminal, else a new line now and then.
 class Progress {
  public:
   Progress();
@@ -35,33 +35,33 @@ class Progress {
   bool shown_ = false;
 };
 
-// A verb's body with the exit status 0, or 1 with the error on standard error.
+// Wraps a verb's body: the exit status is 0, or 1 with the error on standard error.
 std::function<int()> guarded(std::string verb, std::function<base::Status()> body, std::string noun = "data");
 
-// The shards that a verb reads, as its arguments, and --allow-pipe.
+// Add the shards that a verb reads, as its arguments, and --allow-pipe.
 void add_shards(CLI::App& app, std::vector<std::string>& shards);
 void add_allow_pipe(CLI::App& app);
-// --max-sample and --max-pixels, for verbs that read or decode samples.
+// Adds --max-sample and --max-pixels, for verbs that read or decode samples.
 void add_memory_flags(CLI::App& app);
 
-// --where, and the filters that its values are.
+// Add --where, and return the filters for its values.
 void add_where_flag(CLI::App& app, std::vector<std::string>& conditions);
 base::Result<std::vector<data::Filter>> filters_of(const std::vector<std::string>& conditions);
 
-// The shards that the arguments stand for.
+// Returns the shards that the arguments name.
 base::Result<std::vector<std::string>> expand_arguments(const std::vector<std::string>& arguments);
 
-// data_pack_verbs.cc
+// Defined in pack_verbs.cc.
 Verb pack_verb();
 Verb append_verb();
 Verb digits_verb();
 Verb cifar10_verb();
 Verb idx_verb();
 Verb mds_verb();
-// data_list_verbs.cc
+// Defined in list_verbs.cc.
 Verb ls_verb();
 Verb verify_verb();
-// One file each.
+// Defined in one file each.
 Verb cat_verb();
 Verb index_verb();
 Verb stats_verb();

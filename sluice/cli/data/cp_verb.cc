@@ -18,7 +18,7 @@ struct CpFlags {
   data::CopyOptions options;
 };
 
-// What was copied so far, on one line of a terminal, or now and then elsewhere.
+// Shows what was copied so far: on one line of a terminal, else on a new line now and then.
 class CopyProgress {
  public:
   void show(std::int64_t files, std::int64_t total, std::uint64_t bytes) {

@@ -24,7 +24,7 @@ std::string file_name(const std::string& path) { return path.substr(path.rfind('
 
 using Folders = std::map<std::string, data::ShardSizes>;
 
-// What sizes.json of each folder says now.
+// Returns the current contents of each folder's sizes.json.
 base::Result<Folders> read_folders(const std::vector<std::string>& urls) {
   Folders folders;
   for (const std::string& url : urls) {
@@ -64,7 +64,7 @@ base::Status index_shards(const IndexOptions& options) {
     total += found[i]->samples;
     all.push_back({{"shard", urls[i]}, {"index", data::index_path(urls[i])}, {"samples", found[i]->samples}});
   }
-  // Also where a shard is damaged: each index file then has its line.
+  // This is written even if a shard is damaged, so that each index file that was written has its line.
   for (const auto& [folder, sizes] : folders)
     if (!sizes.empty())
       SLUICE_OK(data::write_text(base::join_path(folder, "sizes.json"), data::format_sizes(sizes)));

@@ -122,7 +122,7 @@ void print_problems(const data::VerifyReport& report, bool with_duplicates, bool
               report.failures() == 0 ? "no problems" : counted(report.failures(), "problem").c_str());
 }
 
-// Images that were scaled or encoded again differ in few of the 128 bits.
+// Scaled or re-encoded copies of an image differ in few of its hash's 128 bits.
 constexpr int kSimilar = 6;
 
 base::Status choose_shards(VerifyFlags& flags) {

@@ -24,7 +24,7 @@ void print_set(const data::ShardReport& report) {
               shards == 1 ? "" : report.shards.back().c_str());
 }
 
-// "3 files left out (2 svg, 1 txt), the first being …"
+// Prints "3 files left out (2 svg, 1 txt), the first being …"
 void print_left_out(const data::PackReport& report) {
   if (report.left_out == 0) return;
   std::vector<std::string> kinds;
@@ -37,7 +37,7 @@ void print_left_out(const data::PackReport& report) {
       base::join(base::split(data::kImageExtensions, ';'), ", ").c_str());
 }
 
-// A folder of train/CLASS and test/CLASS makes the classes "train" and "test".
+// Warns of nested folders: train/CLASS and test/CLASS make the classes "train" and "test".
 void print_nested(const data::PackReport& report, const std::string& input) {
   if (report.nested.empty()) return;
   const auto& [name, inner] = report.nested.front();
@@ -55,14 +55,14 @@ void print_nested(const data::PackReport& report, const std::string& input) {
       base::printable(input).c_str(), base::printable(name).c_str());
 }
 
-// With --class-folder deepest they are one set.
+// Notes that --class-folder deepest has joined these folders into one set.
 void print_joined(const data::PackReport& report, const std::string& input) {
   if (report.joined_parts.empty()) return;
   std::printf("note: %s of %s are one set now. To test on samples that no training sees, pack each of them\n",
               base::printable(base::join(report.joined_parts, ", ")).c_str(), base::printable(input).c_str());
 }
 
-// How a set is named and cut.
+// Adds the flags for a set's names and shard sizes.
 void add_shard_options(CLI::App& verb, data::ShardOptions& options) {
   verb.add_option("--prefix", options.prefix, "Shards are named PREFIX-0000.tar …")->capture_default_str();
   verb.add_option("--shard-size", options.shard_size, "Samples in a shard")
@@ -70,13 +70,13 @@ void add_shard_options(CLI::App& verb, data::ShardOptions& options) {
       ->capture_default_str();
 }
 
-// And where it goes.
+// Adds OUT, and the flags for names and shard sizes.
 void add_set_options(CLI::App& verb, data::ShardOptions& options) {
   verb.add_option("OUT", options.folder, "Folder for the shards (made when missing)")->required();
   add_shard_options(verb, options);
 }
 
-// What pack and append share.
+// Adds the flags that pack and append share.
 void add_pack_options(CLI::App& app, data::PackOptions& options) {
   app.add_option_function<std::string>(
          "--class-folder",
@@ -97,7 +97,7 @@ void add_pack_options(CLI::App& app, data::PackOptions& options) {
   add_memory_flags(app);
 }
 
-// `progress` must outlive it.
+// Returns a callback that shows the count; `progress` must outlive it.
 std::function<void(std::int64_t, std::int64_t)> count_packed(Progress& progress) {
   return [&progress](std::int64_t done, std::int64_t total) { progress.show("packed", done, total); };
 }
@@ -273,7 +273,7 @@ Verb cifar10_verb() {
 
 namespace {
 
-// MNIST's four files are two pairs of this kind.
+// `data idx` packs one pair of files, images and labels; MNIST's four files are two such pairs.
 
 }  // namespace
 

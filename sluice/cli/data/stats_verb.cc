@@ -77,7 +77,7 @@ void print_stats(const data::DatasetStatistics& stats) {
   std::printf("For sluice train:");
   std::vector<std::string> extensions;
   for (const auto& [extension, count] : stats.extensions) extensions.push_back(extension);
-  // Names of members may be anybody's, and this is for pasting.
+  // Names of members may contain anything, and this line is meant to be pasted into a shell.
   std::printf(" --images %s", base::printable(pod::quote(base::join(extensions, ";"))).c_str());
   if (!stats.classes.empty() && stats.classes.begin()->first >= 0)
     std::printf(" --classes %lld", static_cast<long long>(stats.classes.rbegin()->first + 1));

@@ -16,7 +16,7 @@ struct Outcome {
   std::string out, err;
 };
 
-// `sluice ARGUMENTS…` with these verbs.
+// Runs `sluice ARGUMENTS…` with these verbs.
 inline Outcome sluice_program(const std::vector<Verb>& verbs, std::vector<std::string> arguments) {
   CLI::App app("", "sluice");
   arguments.insert(arguments.begin(), "sluice");

@@ -44,7 +44,7 @@ struct DoctorFlags {
   int grace = 7;
 };
 
-// What is looked at besides the machine; `others`: URLs of other services than Cloud Storage.
+// What to examine besides the machine; `others` are URLs of services other than Cloud Storage.
 struct Subjects {
   std::set<std::string> buckets, folders, others;
 };
@@ -58,7 +58,7 @@ void add_place(const std::string& place, Subjects& subjects) {
     subjects.buckets.insert(name->bucket);
 }
 
-// A bucket of --bucket: its name, or a URL of something in it.
+// Adds the bucket of a --bucket: a name, or a URL of something in the bucket.
 void add_bucket(const std::string& text, Subjects& subjects) {
   const bool url = text.find("://") != std::string::npos;
   if (url && !cloud::is_gs(text))
@@ -71,7 +71,7 @@ void add_bucket(const std::string& text, Subjects& subjects) {
   subjects.buckets.insert(name->bucket);
 }
 
-// The buckets and folders that a file for `sluice train --config` names: texts with gs:// and the like at any
+// Adds the buckets and folders that a file for `sluice train --config` names: URLs such as gs:// at any
 // depth, and logdir.
 void add_config(const toml::table& table, Subjects& subjects) {
   const auto add = [&](const toml::node& value, bool is_folder) {
@@ -121,7 +121,7 @@ void examine(const DoctorFlags& flags, const monitor::Report& report) {
             "whether it can be read: sluice data ls " + url});
 }
 
-// Another host may have said it.
+// The text may come from another host, so it is made printable.
 void print(const Finding& finding) {
   std::printf("%-8s %-12s %s\n", word_of(finding.level), base::printable_line(finding.check).c_str(),
               base::printable_line(finding.found).c_str());
@@ -129,7 +129,7 @@ void print(const Finding& finding) {
   std::fflush(stdout);
 }
 
-// What one machine was found to have.
+// The findings on one machine.
 struct HostFindings {
   std::string host;
   std::vector<Finding> findings;
@@ -151,7 +151,7 @@ nlohmann::json to_json(const std::vector<HostFindings>& hosts) {
   return {{"hosts", std::move(all)}};
 }
 
-// What the host's own `sluice doctor --json` said.
+// Parses the output of another host's `sluice doctor --json`.
 std::vector<Finding> findings_of(const std::string& text) {
   std::vector<Finding> findings;
   const auto document = base::parse_json(text);
@@ -226,7 +226,7 @@ int probe_plugin(const std::string& path) {
   const auto file = base::value_or_throw(pjrt::find_plugin(path, {}));
   std::printf("%s\n", base::value_or_throw(pjrt::Plugin::probe(file)).c_str());
   std::fflush(stdout);
-  std::_Exit(0);  // without the end of the plugin's own statics
+  std::_Exit(0);  // skips the plugin's static destructors
 }
 
 int run_doctor(const DoctorFlags& flags) {
@@ -286,7 +286,7 @@ Verb doctor_verb() {
                            "Let --fix wait this long from SIGINT to SIGKILL, with SIGTERM in between [s]")
                 ->check(kAboveZero);
             add_host_flags(app, flags->where);
-            // Of this verb itself: the process that loads a plugin, which may not survive it.
+            // For this verb's own use: the process that loads a plugin, and may crash while it does.
             app.add_option("--probe-plugin", flags->probe)->group("");
           },
       .run = [flags] { return run_doctor(*flags); }};

@@ -1,4 +1,4 @@
-// Where a verb looks: at this machine, or at hosts by ssh, on which it asks their own `sluice`.
+// Flags for where a verb looks: at this machine, or through ssh at hosts, where it asks their own `sluice`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -16,15 +16,15 @@ struct HostFlags {
   std::string hosts, ssh_config;
 };
 
-// --hosts, --tpu and what belongs to them.
+// Adds --hosts, --tpu and the flags that go with them.
 void add_host_flags(CLI::App& app, HostFlags& flags);
 
-// A job that stands for the hosts, to connect to; nothing: this machine is meant. `verb` stands before the
+// Returns a job with the hosts, to connect to; nullopt if this machine is meant. `verb` is the prefix of the
 // lines of progress. Throws Error and Usage.
 std::optional<pod::Job> hosts_of(const HostFlags& flags, const std::string& verb);
 
-// A script for a host's sh that becomes its `sluice` with these words: the one of the archive with this
-// checksum (pod/program.h), if it is there, else the one on PATH, else that of the archive that came last.
+// Returns a script for a host's sh that becomes its `sluice` with these words: the `sluice` of the archive
+// with this checksum (pod/program.h) if it is there, else the one on PATH, else the newest archive's.
 std::string sluice_script(const std::vector<std::string>& words, const std::string& program = "");
 
 }  // namespace sluice::cli

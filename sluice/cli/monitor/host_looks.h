@@ -1,5 +1,4 @@
-// Looks at hosts again and again: each has one connection, over which its own `sluice top` tells once a
-// second.
+// Observes hosts: each has one connection, through which its own `sluice top` reports once a second.
 #pragma once
 
 #include <optional>
@@ -12,17 +11,17 @@
 
 namespace sluice::cli {
 
-constexpr double kAnswerSeconds = 30;  // until a host that says nothing counts as failed
+constexpr double kAnswerSeconds = 30;  // after this long a silent host counts as failed
 
 // Threads: one.
 class HostLooks {
  public:
   explicit HostLooks(pod::Job job);
 
-  // Takes what comes for so many seconds, or (`all`) until every host has said something or failed. A
-  // connection that ended is made again some seconds later.
+  // Reads reports for this number of seconds, or (`all`) until every host has reported or failed. A
+  // connection that ended is re-opened some seconds later.
   void take(double seconds, bool all);
-  // What each host said last, in the job's order; one that says nothing any longer, with the reason.
+  // Returns each host's latest report, in the job's order; a host that has fallen silent has the reason.
   std::vector<monitor::HostReport> reports(double now) const;
 
  private:

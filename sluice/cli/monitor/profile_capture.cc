@@ -28,7 +28,7 @@ namespace {
 constexpr int kTries = 5;
 constexpr double kLead = 0.5, kRemoteLead = 4;  // seconds from the choice of a first step to that step
 constexpr int64_t kMinSteps = 3;                // the same in steps; the host runs ahead by two
-constexpr double kHour = 3600;                  // for all of a profile, with the steps before it
+constexpr double kHour = 3600;                  // the longest profile, with the steps before it
 constexpr size_t kMaxAnswer = size_t{1} << 30, kLine = 48 << 10;  // bytes
 
 int64_t wall_nanoseconds() {
@@ -37,7 +37,7 @@ int64_t wall_nanoseconds() {
       .count();
 }
 
-// What is asked of everybody.
+// The request that all processes get.
 struct Plan {
   std::optional<profile::StepRange> steps;
   int64_t duration_ms = 0, start_ns = 0;
@@ -49,7 +49,7 @@ struct Plan {
   }
 };
 
-// 0 where the time of a step is not known.
+// Returns the number of steps in this time; 0 if the time of a step is not known.
 int64_t steps_in(double seconds, double step_ms) {
   return step_ms > 0 ? static_cast<int64_t>(std::ceil(1000 * seconds / step_ms)) : 0;
 }
@@ -70,7 +70,7 @@ Plan plan_for(const ProfileTargets& targets, const ProfileWish& wish, double lea
   return {profile::StepRange{first, first + wish.steps}, 0, 0};
 }
 
-// All that are at work on one plan.
+// All requests of one plan, which run at the same time.
 class Attempt {
  public:
   Attempt(ProfileTargets& targets, const Plan& plan) : targets_(targets), plan_(plan) {
@@ -94,7 +94,7 @@ class Attempt {
   Attempt& operator=(const Attempt&) = delete;
 
   bool is_done() const { return done_ == left_; }
-  // Once it is done. The first error is the one that ended the others.
+  // Valid once is_done(). The first error is the one that ended the other requests.
   base::Result<std::map<std::string, std::string>> result() {
     const std::lock_guard lock(mutex_);
     if (error_) return tl::unexpected<Error>(*error_);
@@ -131,14 +131,14 @@ class Attempt {
                                                            .cancelled = &cancelled_});
     if (!answer) return base::fail_at(answer, base::str("process ", who.index, " at ", target.address));
     SLUICE_TRY(auto response, profile::parse_profile_response(*answer));
-    // The name comes from a peer: it is no path.
+    // The name comes from another process, so it must not be a path.
     std::string name = profile::file_name(who.host, who.index, who.count);
     std::replace_if(
         name.begin(), name.end(), [](char c) { return c == '/' || static_cast<unsigned char>(c) < ' '; },
         '_');
     if (name.empty() || name[0] == '.') name.insert(0, "_");
     {
-      // Two trainings of one process each may be on one host.
+      // Two trainings with one process each may run on the same host.
       const std::lock_guard lock(mutex_);
       if (!names_.insert(name).second) name += "-" + target.address.substr(target.address.rfind(':') + 1);
     }
@@ -151,7 +151,7 @@ class Attempt {
     return files;
   }
 
-  // By the host's own `sluice`.
+  // Asks through the host's own `sluice`.
   base::Result<Files> ask_host(size_t worker, const std::vector<std::string>& addresses) {
     std::vector<std::string> words = {"profile", base::join(addresses, ","), "--out", "-"};
     if (plan_.steps)
@@ -192,7 +192,7 @@ class Attempt {
   std::vector<std::thread> threads_;
 };
 
-// How far they are, for a line.
+// Returns the progress of the processes, as one line.
 std::string progress_of(ProfileTargets& targets, const Plan& plan) {
   if (!plan.steps) return base::str("taking ", plan.what());
   const ProfileTarget& target = targets.list().front();
@@ -203,7 +203,7 @@ std::string progress_of(ProfileTargets& targets, const Plan& plan) {
   return base::str("taking ", plan.what(), status ? base::str("; now at ", status->step) : "");
 }
 
-// "at step 1200", "at steps 1200 to 1203"
+// Returns "at step 1200" or "at steps 1200 to 1203".
 std::string place_of(const std::vector<ProfileTarget>& targets) {
   const auto [low, high] =
       std::minmax_element(targets.begin(), targets.end(),
@@ -236,7 +236,7 @@ base::Result<ProfileFiles> capture_profile(ProfileTargets& targets, const Profil
       files = attempt.result();
     }
     if (files) return ProfileFiles{plan.what(), std::move(*files)};
-    // Steps that were chosen here and came too soon are chosen again.
+    // Steps that were chosen here but had already begun are chosen again.
     if (wish.steps == 0 || files.error().code() != Code::kFailedPrecondition || tries == kTries)
       return tl::unexpected<Error>(files.error());
     SLUICE_OK(targets.look());

@@ -1,4 +1,4 @@
-// One profile of all processes of a training.
+// Captures one profile of all processes of a training.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 namespace sluice::cli {
 
 struct ProfileWish {
-  int64_t steps = 0;                        // so many of the steps to come
-  std::optional<profile::StepRange> range;  // or these
-  int64_t duration_ms = 0;                  // or so long,
+  int64_t steps = 0;                        // the number of coming steps,
+  std::optional<profile::StepRange> range;  // or these steps,
+  int64_t duration_ms = 0;                  // or this time,
   int64_t start_ns = 0;                     // from this moment (since 1970); 0: soon
 };
 
@@ -24,19 +24,19 @@ struct ProfileFiles {
   std::map<std::string, std::string> files;  // "host-0.xplane.pb" and its bytes
 };
 
-// Asks all of them for the same steps or the same time, and waits for the files. `say` gets a line when it is
-// known what is taken, `progress` what is to be shown until the next one. Where one process fails, the others
-// stop too, and there are no files. Threads: one; it makes others and joins them.
+// Asks all processes for the same steps or the same time, and waits for the files. `say` gets a line once it
+// is known what is captured; `progress` gets a line to show until the next one. If one process fails, the
+// others stop too, and there are no files. Threads: call it from one; it starts its own and joins them.
 base::Result<ProfileFiles> capture_profile(ProfileTargets& targets, const ProfileWish& wish,
                                            const std::function<void(const std::string&)>& say,
                                            const std::function<void(const std::string&)>& progress);
 
-// For one `sluice profile` that is asked by another: the files as lines of JSON, {"file": NAME, "base64": …},
-// a file in several lines if it is long; and back. kDataLoss for a line that is none.
+// Convert files to lines of JSON, {"file": NAME, "base64": …}, and back, for a `sluice profile` that another
+// one asks. A long file takes several lines. kDataLoss for any other line.
 std::string lines_of(const std::map<std::string, std::string>& files);
 base::Status add_line(std::map<std::string, std::string>& files, const std::string& line);
 
-// Its exit status for steps that have begun already.
+// The exit status of such a `sluice profile` if the steps have already begun.
 inline constexpr int kBehind = 3;
 
 }  // namespace sluice::cli

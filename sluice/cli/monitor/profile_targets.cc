@@ -15,7 +15,7 @@
 namespace sluice::cli {
 namespace {
 
-// Where a process of this machine that listens at an address is reached.
+// Returns the address at which a listener on this machine is reached.
 std::string reach(const std::string& address) {
   auto parsed = cloud::parse_listen_address(address, "the profiler's address");
   if (!parsed) throw Usage(parsed.error().what());

@@ -21,7 +21,7 @@ struct ProfileFlags {
   int64_t start_ns = 0;
 };
 
-// "3", or "1240:1243".
+// Reads "3" or "1240:1243".
 void read_steps(const std::string& text, ProfileWish& wish) {
   const size_t colon = text.find(':');
   const auto first = base::number_of<int64_t>(text.substr(0, colon));
@@ -41,7 +41,7 @@ void read_steps(const std::string& text, ProfileWish& wish) {
   wish.range = {*first, *end};
 }
 
-// "2s", "500ms", "1m", "2": seconds.
+// Reads "2s", "500ms", "1m", or "2", which is seconds.
 int64_t milliseconds_of(const std::string& text) {
   double unit = 1000;
   std::string number = text;
@@ -129,7 +129,7 @@ Verb profile_verb() {
             app.add_option("--duration", flags->duration, "So long instead: 500ms, 2s, 1m")->excludes(steps);
             app.add_option("--out", flags->out,
                            "The folder, also of a bucket: files go to plugins/profile/TIME in it");
-            // Of one `sluice profile` that is asked by another, which gives --out - too.
+            // For a `sluice profile` that another one asks; it also gets --out -.
             app.add_option("--start-ns", flags->start_ns)->group("");
           },
       .run = [flags] { return run_profile(*flags); }};

@@ -17,7 +17,7 @@ namespace {
 
 volatile std::sig_atomic_t g_ends = 0;
 
-// The terminal as it was comes back however this ends.
+// Restores the terminal however the screen ends.
 class Screen {
  public:
   Screen() {
@@ -58,7 +58,7 @@ class Screen {
   SCREEN* screen_;
 };
 
-// Waits for keys until the next second; false: it is to end.
+// Handles keys until the next second; returns false to end.
 bool take_keys(int& first, double until) {
   while (g_ends == 0) {
     const double left = until - base::monotonic_seconds();
@@ -70,7 +70,7 @@ bool take_keys(int& first, double until) {
     if (key == KEY_UP) --first;
     if (key == KEY_NPAGE) first += LINES - 1;
     if (key == KEY_PPAGE) first -= LINES - 1;
-    if (key != ERR) return true;  // also a new size of the window
+    if (key != ERR) return true;  // KEY_RESIZE, too
   }
   return false;
 }

@@ -7,8 +7,8 @@
 
 namespace sluice::cli {
 
-// Shows the lines, and new ones each second, until q or Ctrl-C. `title` comes first. Arrow and page keys
-// scroll. Throws Usage where there is no terminal.
+// Shows the lines, refreshed each second, until q or Ctrl-C. `title` comes first. Arrow and page keys scroll.
+// Throws Usage if there is no terminal.
 void show_screen(const std::function<std::string()>& title,
                  const std::function<std::vector<std::string>()>& lines);
 

@@ -24,14 +24,14 @@ std::string percent(const std::optional<double>& part) {
   return part ? base::str(std::lround(100 * *part), " %") : "-";
 }
 
-// How a process is: for a silent one, for how long.
+// Returns a process's state; for a silent one with the time since its last report.
 std::string state_of(const monitor::SeenProcess& seen) {
   if (seen.state == monitor::SeenProcess::State::kSilent)
     return base::str("silent ", std::lround(seen.age), " s");
   return word_of(seen.state);
 }
 
-// The quantiles of a step, or else its mean.
+// Returns the quantiles of a step's time, or else its mean.
 std::string step_text(const monitor::ProcessStatus& status) {
   if (status.step_p50_ms && status.step_p95_ms)
     return base::str(number(*status.step_p50_ms, 1), "/", number(*status.step_p95_ms, 1));
@@ -75,14 +75,14 @@ std::string memory_text(const monitor::ChipMetrics& chip) {
                    gib(static_cast<double>(*chip.memory_total)), " GiB");
 }
 
-// Each device of the metrics; where there are none, each chip, so that its holder is seen.
+// Adds a row for each device in the metrics; without metrics, for each chip, so that its holder is shown.
 void add_chips(const HostReport& report, Rows& rows) {
   const auto holder = [&](size_t chip) {
     const pjrt::Holder* found = monitor::holder_of_chip(report, chip);
     return found == nullptr ? std::string("-") : found->text();
   };
   const auto& devices = report.metrics.chips;
-  // On v2 and v3 the devices are cores, two a chip.
+  // On v2 and v3 the devices are cores, two on each chip.
   const size_t cores = report.tpu_files.empty() || devices.size() % report.tpu_files.size() != 0
                            ? 1
                            : std::max<size_t>(1, devices.size() / report.tpu_files.size());

@@ -1,4 +1,4 @@
-// What `sluice top` shows, as lines of text.
+// The lines of text that `sluice top` shows.
 #pragma once
 
 #include <string>
@@ -8,9 +8,8 @@
 
 namespace sluice::cli {
 
-// A table of the training processes, one of the chips, and what is to be said besides: "no TPU program is
-// running", hosts that do not answer. Lines that begin with kHeading are headings. Nothing in them moves a
-// terminal's cursor.
+// Returns a table of the training processes, a table of the chips, and remarks: "no TPU program is running",
+// and hosts that do not answer. Headings begin with kHeading. The lines cannot move a terminal's cursor.
 inline constexpr char kHeading = '\1';
 std::vector<std::string> top_lines(const std::vector<monitor::HostReport>& reports);
 

@@ -27,7 +27,7 @@ struct TopFlags {
   bool once = false, json = false;
 };
 
-// What is looked at: this machine, or hosts; all of it, or one run.
+// The subject of the view: this machine or hosts, with all processes or one run's.
 class View {
  public:
   explicit View(const TopFlags& flags) {
@@ -43,7 +43,7 @@ class View {
     if (job) looks_.emplace(std::move(*job));
   }
 
-  // The first look waits for all hosts, `patience` seconds at most, a later one for half a second.
+  // The first look waits for all hosts, at most `patience` seconds; a later one takes half a second.
   std::vector<HostReport> look(double patience = 2) {
     std::vector<HostReport> reports;
     if (looks_) {
@@ -62,7 +62,7 @@ class View {
   }
 
  private:
-  // The processes of the run alone; and of it what no process says.
+  // Leaves only the run's processes, and reports what they do not: that it is over, or how many are silent.
   void keep_run(std::vector<HostReport>& reports) {
     if (auto now = pod::load(run_->job.id)) run_ = std::move(*now);
     size_t known = 0;
@@ -106,7 +106,7 @@ int run_top(const TopFlags& flags) {
         std::printf("%s\n", line.c_str());
       }
     }
-    // What was to be looked at and does not answer is a failure for a script.
+    // For a script, a host that does not answer is a failure.
     return std::all_of(reports.begin(), reports.end(),
                        [](const HostReport& report) { return report.time > 0; })
                ? 0
@@ -116,7 +116,7 @@ int run_top(const TopFlags& flags) {
     show_screen([&] { return view.title(); }, [&] { return top_lines(view.look()); });
     return 0;
   }
-  // Line by line, until the reader goes away.
+  // Prints a line each second until the reader is gone.
   std::signal(SIGPIPE, SIG_IGN);
   while (true) {
     print_json(view.look(), -1);

@@ -1,4 +1,4 @@
-// What the verbs of `sluice text` share.
+// The flags and the error handling that the verbs of `sluice text` share.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@ inline constexpr char kTextsHelp[] =
     "Text, JSON lines or shards, plain or packed (gzip, zstd): paths, braces, globs, @file, several joined "
     "by '::'";
 
-// How documents are found in files; what they say is in `input` when the verb runs.
+// Adds the flags that say how documents are found in files; `input` holds them when the verb runs.
 void add_input_flags(CLI::App& app, text::InputOptions& input, bool sample_by);
 
-// guarded() with the verb's name.
+// Returns guarded() with the verb's name.
 std::function<int()> guarded_text(std::string verb, std::function<base::Status()> body);
 
-// tokenizer_verb.cc
+// Defined in tokenizer_verb.cc.
 Verb tokenizer_verb();
-// encode_verbs.cc
+// Defined in encode_verbs.cc.
 Verb encode_verb();
 Verb decode_verb();
-// set_verbs.cc
+// Defined in set_verbs.cc.
 Verb text_pack_verb();
 Verb text_import_verb();
 Verb text_export_verb();

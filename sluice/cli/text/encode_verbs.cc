@@ -16,7 +16,7 @@ struct CodeFlags {
   bool no_special = false, json = false, keep_special = false;
 };
 
-// Calls body(line) for each line, also for empty ones: lines that are printed are as many.
+// Calls body(line) for each line, also for empty ones, so that each line of input prints one line.
 template <typename Body>
 base::Status each_line(const std::string& file, const Body& body) {
   SLUICE_TRY(const auto reader,

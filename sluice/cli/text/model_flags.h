@@ -1,4 +1,4 @@
-// What the verbs of `sluice text` that run a language model share.
+// The flags and the set-up that the verbs of `sluice text` that run a language model share.
 #pragma once
 
 #include <optional>
@@ -20,17 +20,17 @@ struct ModelFlags {
 };
 void add_model_flags(CLI::App& app, ModelFlags& flags);
 
-// What the folder's config.json says. kNotFound where there is none.
+// Parses the folder's config.json. kNotFound if there is none.
 base::Result<models::LanguageOptions> model_options(const ModelFlags& flags);
-// Whether --tokenizer or the folder has one.
+// Whether --tokenizer or the folder gives a tokenizer.
 bool has_tokenizer(const ModelFlags& flags);
-// It. kNotFound says where it was looked for.
+// Loads this tokenizer. kNotFound says where it was looked for.
 base::Result<text::Tokenizer> model_tokenizer(const ModelFlags& flags);
-// The model on its device, in its precision, ready to be asked.
+// Returns the model on its device, in its precision, in evaluation mode.
 models::LanguageModelPtr ready_model(const ModelFlags& flags);
 
-// The ids of a text's beginning: with what the tokenizer's template puts in front, without what it puts
-// behind.
+// Returns the ids of the beginning of a text: with the tokens that the tokenizer's template puts before it,
+// without those that it puts after it.
 std::vector<std::uint32_t> beginning(const text::Tokenizer& tokenizer, const std::string& text);
 
 }  // namespace sluice::cli

@@ -29,7 +29,7 @@ base::Result<std::string> prompt_text(const SampleFlags& flags) {
   return base::read_file(flags.file == "-" ? "/dev/stdin" : flags.file);
 }
 
-// Shows the samples: the first as it comes, the others behind it.
+// Shows the samples: the first while it is generated, the others after it.
 class Shown {
  public:
   Shown(const SampleFlags& flags, const text::Tokenizer& tokenizer, std::string prompt,

@@ -30,9 +30,9 @@ struct ScoreFlags {
   bool no_begin = false, json = false;
 };
 
-// Sums over a document or all of them.
+// Sums over one document or all of them.
 struct Sums {
-  double nats = 0;  // the negative logarithm of the probability
+  double nats = 0;  // the sum of -ln(probability)
   std::uint64_t tokens = 0, bytes = 0;
 
   nlohmann::ordered_json json() const {
@@ -47,7 +47,7 @@ struct Sums {
   }
 };
 
-// What --out gets, a line for each document or question.
+// The output of --out, one line for each document or question.
 class Lines {
  public:
   static base::Result<Lines> open(const std::string& path) {
@@ -66,7 +66,7 @@ class Lines {
   std::unique_ptr<base::AtomicFile> file_;
 };
 
-// Documents whose tokens are all scored, in passages that the model can read.
+// Scores all tokens of documents, in passages that the model can read.
 class Documents {
  public:
   Documents(const ScoreFlags& flags, const models::LanguageOptions& options, models::LanguageModel& model)
@@ -79,7 +79,7 @@ class Documents {
                   base::str("--length ", length_, ": the model's positions serve ", options.positions));
   }
   void add(Ids ids, std::uint64_t bytes) {
-    // The first token is scored where there is one in front of it.
+    // The first token gets a score only if a token is in front of it.
     if (begin_ >= 0 && (ids.empty() || ids[0] != begin_))
       ids.insert(ids.begin(), static_cast<std::uint32_t>(begin_));
     for (Passage& passage : passages_of(ids, length_, stride_)) {
@@ -100,7 +100,7 @@ class Documents {
  private:
   PassageScorer scorer_;
   const std::int64_t begin_, length_, stride_;
-  std::vector<std::size_t> document_of_;  // by passage
+  std::vector<std::size_t> document_of_;  // [passage]
   std::vector<Sums> documents_;
   Progress progress_;
 };
@@ -170,8 +170,8 @@ base::Status score_documents(const ScoreFlags& flags, const models::LanguageOpti
 }
 
 struct Question {
-  std::vector<std::size_t> passages;  // of the choices
-  std::vector<std::size_t> bytes;     // of the choices
+  std::vector<std::size_t> passages;  // [choice]
+  std::vector<std::size_t> bytes;     // [choice]
   std::size_t answer = 0;
 };
 
@@ -187,7 +187,7 @@ base::Result<std::vector<std::string>> choices_of(const text::JsonObject& line) 
   return choices;
 }
 
-// The choice behind its prompt. Spaces at the prompt's end are the choice's: tokens begin with their space.
+// Returns the choice after its prompt. Spaces at the prompt's end move to the choice: tokens begin with them.
 Passage passage_of(const text::Tokenizer& tokenizer, const models::LanguageOptions& options,
                    const std::string& prompt, const std::string& choice) {
   const std::size_t end = prompt.find_last_not_of(' ') + 1;
@@ -200,7 +200,7 @@ Passage passage_of(const text::Tokenizer& tokenizer, const models::LanguageOptio
   return passage;
 }
 
-// A prompt that is too long loses its beginning. Whether it did.
+// Removes the beginning of a prompt that is too long; returns whether it did.
 bool shorten(Passage& passage, std::int64_t positions) {
   const auto longest = static_cast<std::size_t>(positions) + 1;
   if (passage.ids.size() <= longest) return false;
@@ -210,7 +210,7 @@ bool shorten(Passage& passage, std::int64_t positions) {
   return true;
 }
 
-// The place of the largest, the first of equal ones.
+// Returns the index of the largest value, the first one of equal values.
 std::size_t largest(const std::vector<double>& values) {
   return static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
 }

@@ -13,20 +13,20 @@
 #include "sluice/text/tokenizer.h"
 #include "sluice/text/tools/pack.h"
 
-// jemalloc's, in programs that have it.
+// jemalloc's function, in programs that use it.
 extern "C" int mallctl(const char* name, void* old_value, size_t* old_size, void* new_value, size_t new_size)
     __attribute__((weak));
 
 namespace sluice::cli {
 namespace {
 
-// The program's allocator keeps what was freed, which is good for training (apps/allocator.cc). Long
-// documents would leave hundreds of megabytes behind.
+// Long documents would leave hundreds of megabytes in the program's allocator, which keeps freed memory
+// because that is good for training (apps/allocator.cc).
 void give_freed_memory_back() {
   if (mallctl == nullptr) return;
   ssize_t milliseconds = 0;
   for (const char* const arenas :
-       {"arenas.dirty_decay_ms", "arena.4096.dirty_decay_ms"})  // new ones, and all
+       {"arenas.dirty_decay_ms", "arena.4096.dirty_decay_ms"})  // new arenas, and all existing ones
     mallctl(arenas, nullptr, nullptr, &milliseconds, sizeof milliseconds);
 }
 
@@ -81,7 +81,7 @@ base::Status pack(PackFlags& flags) {
   };
   const auto report = text::pack_tokens(tokenizer, options);
   progress.clear();
-  if (!report && report.error().code() == Code::kNotFound && !had) {  // nothing to read: nothing stays
+  if (!report && report.error().code() == Code::kNotFound && !had) {  // nothing to read: keep nothing
     SLUICE_OK(base::remove_file(kept));
     std::error_code ignored;
     std::filesystem::remove(options.set.folder, ignored);
