@@ -1,4 +1,4 @@
-// Texts by their bytes: which of them begin at a place.
+// A trie over bytes that finds which of its texts begin at a given place.
 #pragma once
 
 #include <string_view>
@@ -7,10 +7,10 @@
 
 namespace sluice::text {
 
-// Threads: any number of them may look.
+// Threads: any number of them may search.
 class ByteTrie {
  public:
-  // A text that is not empty, with a value below 2^31; the last of equal texts counts.
+  // Adds a non-empty text, with a value below 2^31. A later text replaces an equal one.
   void add(std::string_view text, std::uint32_t value) {
     begins_[static_cast<unsigned char>(text[0])] = true;
     std::uint64_t node = 0;

@@ -1,4 +1,4 @@
-// A text as tokens.
+// The tokens of a text.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ struct Span {
   bool operator==(const Span&) const = default;
 };
 
-// All lists have one entry a token.
+// All lists have one entry for each token.
 struct Encoding {
   std::vector<std::uint32_t> ids;
-  std::vector<std::uint32_t> type_ids;   // 0 for the first text and 1 for the second, or what the file says
-  std::vector<std::uint32_t> special;    // 1: added by the file's template or padding, not in the text
+  std::vector<std::uint32_t> type_ids;   // 0 for the first text and 1 for the second, or as the file says
+  std::vector<std::uint32_t> special;    // 1: added by the file's template or padding, not part of the text
   std::vector<std::uint32_t> attention;  // 0: padding
-  // Of each token, in its text; {0, 0} of one that stands for no part of it. Empty unless asked for.
+  // The part of its text that each token stands for; {0, 0}: no part. Empty unless requested.
   std::vector<Span> offsets;
-  std::vector<std::string> tokens;  // as the file spells them; empty unless offsets are asked for
+  std::vector<std::string> tokens;  // as the file spells them; empty unless offsets are requested
 };
 
 }  // namespace sluice::text

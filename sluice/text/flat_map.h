@@ -1,4 +1,4 @@
-// A hash table of 64-bit keys in one piece of memory, for look-ups of merges and trie edges.
+// A hash table of 64-bit keys in one block of memory, for look-ups of merges and trie edges.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace sluice::text {
 
-// Value must be small and cheap to copy. Threads: any number of them may find.
+// Value must be small and cheap to copy. Threads: any number of them may call find().
 template <typename Value>
 class FlatMap {
  public:
   FlatMap() { resize(16); }
 
-  // The value of a key that is not 2^64 − 1, made (as Value()) when it was not there.
+  // Returns the value of a key other than 2^64 − 1, which is inserted as Value() if it is missing.
   Value& operator[](std::uint64_t key) {
     if ((used_ + 1) * 2 > slots_.size()) grow();
     Slot& slot = slots_[place_of(key)];
@@ -25,7 +25,7 @@ class FlatMap {
     }
     return slot.value;
   }
-  // Null: not there.
+  // Returns null if the key is missing.
   const Value* find(std::uint64_t key) const {
     const Slot& slot = slots_[place_of(key)];
     return slot.key == kEmpty ? nullptr : &slot.value;
@@ -56,7 +56,7 @@ class FlatMap {
       if (slot.key != kEmpty) slots_[place_of(slot.key)] = slot;
   }
 
-  std::vector<Slot> slots_;  // a power of two, at most half of them used
+  std::vector<Slot> slots_;  // their number is a power of two, and at most half of them are used
   std::size_t used_ = 0;
   int shift_ = 64;
 };

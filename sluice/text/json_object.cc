@@ -5,7 +5,7 @@
 namespace sluice::text {
 
 base::Result<JsonObject> JsonObject::of(const Json& json, std::string where) {
-  if (json.is_discarded())  // by a parser that throws no errors
+  if (json.is_discarded())  // a parser without exceptions found an error
     return base::fail(Code::kInvalidArgument, where, ": expected a JSON object, found no JSON");
   if (!json.is_object())
     return base::fail(Code::kInvalidArgument, where, ": expected an object, found ", json.type_name());

@@ -1,4 +1,4 @@
-// Fields of a JSON object, with errors that say where in the file they are.
+// Fields of a JSON object, with errors that name their place in the file.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace sluice::text {
 
 using Json = nlohmann::json;
 
-// An object of a file and its place in it ("tokenizer.json: normalizer"). The JSON must live as long.
+// An object of a file and its place there ("tokenizer.json: normalizer"). The JSON must outlive it.
 class JsonObject {
  public:
-  // kInvalidArgument unless it is an object.
+  // kInvalidArgument if the JSON is not an object.
   static base::Result<JsonObject> of(const Json& json, std::string where);
 
   const std::string& where() const { return where_; }
-  // Null is as good as absent.
+  // Null counts as absent.
   bool has(const char* name) const;
   base::Result<const Json*> field(const char* name) const;
   base::Result<JsonObject> object(const char* name) const;
@@ -39,7 +39,7 @@ class JsonObject {
   tl::unexpected<Error> fail(const Pieces&... pieces) const {
     return base::fail(Code::kInvalidArgument, where_, ": ", pieces...);
   }
-  // "WHERE: unknown TYPE; known are …, did you mean …?": kUnimplemented.
+  // Returns the error kUnimplemented: "WHERE: unknown TYPE; known are …, did you mean …?".
   tl::unexpected<Error> unknown(std::string_view kind, const std::string& found,
                                 const std::vector<std::string>& known) const;
 
@@ -49,10 +49,10 @@ class JsonObject {
 };
 
 inline constexpr std::int64_t kMaxId = (std::int64_t{1} << 31) - 1;
-// The components of a Sequence may be Sequences: so deep at most.
+// The components of a Sequence may be Sequences, up to this depth.
 inline constexpr int kMaxDepth = 16;
 
-// What the object's "type" says, of a table of {name, read}.
+// Reads an object by its "type", with a table of {name, read}.
 template <typename Made, typename Kinds>
 base::Result<Made> read_kind(const JsonObject& object, std::string_view what, const Kinds& kinds, int depth) {
   if (depth > kMaxDepth) return object.fail("components within components, deeper than ", kMaxDepth);
@@ -65,7 +65,7 @@ base::Result<Made> read_kind(const JsonObject& object, std::string_view what, co
   return object.unknown(what, type, known);
 }
 
-// The components that an object lists under this name, each by `read`; those that are null are left out.
+// Reads the components that an object lists under this name; those that are null are left out.
 template <typename Part>
 base::Result<std::vector<Part>> read_parts(const JsonObject& object, const char* name, int depth,
                                            base::Result<Part> (*read)(const Json&, const std::string& where,

@@ -1,4 +1,4 @@
-// An order of the numbers 0 … n − 1 drawn from a key, of which any place can be asked for.
+// A pseudo-random order of the numbers 0 … n − 1, drawn from a key, with access to any place.
 #pragma once
 
 #include <bit>
@@ -8,9 +8,9 @@
 
 namespace sluice::text {
 
-// Four rounds of a Feistel network permute the numbers below a power of four; one that falls behind the last
-// number goes through them again until it does not. So nothing is kept for the order of billions of numbers.
-// `place`: below `numbers`, which is at least 1.
+// Returns the number at a place. Four rounds of a Feistel network permute the numbers below a power of four;
+// a result outside of the range goes through them again until it is inside. So the order of billions of
+// numbers needs no memory. `place` is below `numbers`, which is at least 1.
 inline std::uint64_t permuted(std::uint64_t place, std::uint64_t numbers, std::uint64_t seed,
                               std::uint64_t epoch) {
   const int half = (std::bit_width(numbers - 1) + 1) / 2;

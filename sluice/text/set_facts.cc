@@ -15,7 +15,7 @@ constexpr char kTokenizer[] = "tokenizer.json";
 
 base::Result<std::optional<SetFacts>> set_facts(const TokenSet& set) {
   if (set.files().empty()) return std::optional<SetFacts>();
-  // PREFIX-0000
+  // The name is PREFIX-0000.
   const std::string& name = set.files().front().name();
   const std::size_t number = name.find_last_not_of("0123456789");
   if (number == std::string::npos || name[number] != '-' || number + 1 == name.size())

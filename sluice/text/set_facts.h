@@ -1,4 +1,4 @@
-// What `sluice text pack` and `import` say of a set beside its files: FOLDER/PREFIX.json and
+// The facts that `sluice text pack` and `import` store next to a set: FOLDER/PREFIX.json and
 // FOLDER/tokenizer.json.
 #pragma once
 
@@ -14,19 +14,19 @@ SLUICE_API_BEGIN
 namespace sluice::text {
 
 struct SetFacts {
-  std::size_t vocabulary_size = 0;  // all ids are below
-  std::string tokenizer;            // the fingerprint of the one that it was made with; "": not known
+  std::size_t vocabulary_size = 0;  // larger than all ids
+  std::string tokenizer;            // the fingerprint of the tokenizer that made the set; "": unknown
 };
 
-// Of the set that the first file belongs to; nothing where there is no PREFIX.json. kDataLoss for one that
-// cannot be understood.
+// Returns the facts of the set that the first file belongs to; nullopt if there is no PREFIX.json. kDataLoss
+// for a file that cannot be understood.
 base::Result<std::optional<SetFacts>> set_facts(const TokenSet& set);
-// The tokenizer.json in the first file's folder; "" where there is none.
+// Returns the path of the tokenizer.json in the first file's folder; "" if there is none.
 std::string tokenizer_beside(const TokenSet& set);
 
-// `path` itself, or the tokenizer.json in this folder.
+// Returns `path` itself or, for a folder, the tokenizer.json in it.
 std::string tokenizer_file(const std::string& path);
-// Has the folder hold a copy of a tokenizer's file. kAlreadyExists where it has another one, unless
+// Copies a tokenizer's file into the folder. kAlreadyExists if the folder has a different one, unless
 // `overwrite`.
 base::Status keep_tokenizer(const std::string& path, const std::string& folder, bool overwrite);
 

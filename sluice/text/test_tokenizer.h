@@ -1,4 +1,4 @@
-// What the tests of this room share.
+// Tokenizers and helpers that the tests of this room share.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@
 
 namespace sluice::text::test {
 
-// GPT-2's pattern; the ids 0 … 255 are the bytes, and those behind them the merges.
+// A tokenizer with GPT-2's pattern; the ids 0 … 255 are the bytes, followed by the merges.
 inline nlohmann::json byte_tokenizer(const std::vector<std::pair<std::string, std::string>>& merges) {
   nlohmann::json vocabulary = nlohmann::json::object(), list = nlohmann::json::array();
   for (int byte = 0; byte < 256; ++byte)
@@ -25,7 +25,7 @@ inline nlohmann::json byte_tokenizer(const std::vector<std::pair<std::string, st
           {"decoder", {{"type", "ByteLevel"}}}};
 }
 
-// What an action says that throws.
+// Returns the message of the error that an action throws.
 template <typename Do>
 std::string thrown(const Do& action) {
   try {

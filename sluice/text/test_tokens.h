@@ -1,4 +1,4 @@
-// Token files for tests.
+// Writes token files for tests.
 #pragma once
 
 #include <cstdint>

@@ -9,7 +9,7 @@ namespace sluice::text {
 namespace {
 
 constexpr std::string_view kNoCharacter = "\xEF\xBF\xBD";  // U+FFFD
-// The tokens that decoding the next one looks back at.
+// The number of last tokens on which the decoding of the next one may depend.
 constexpr std::size_t kKept = 4;
 
 std::string_view without_tail(std::string_view text) {
@@ -46,7 +46,7 @@ std::string TextStream::finish() {
 }
 
 void TextStream::forget() {
-  // Bytes of one character are kept together.
+  // The bytes of one character are kept together.
   for (std::size_t begin = ids_.size() > kKept ? ids_.size() - kKept : 0;; --begin) {
     given_ = tokenizer_.decode(ids_.data() + begin, ids_.size() - begin);
     if (begin > 0 && given_.starts_with(kNoCharacter)) continue;

@@ -1,4 +1,4 @@
-// The text of tokens that come one by one.
+// The text of tokens that arrive one by one.
 #pragma once
 
 #include <cstdint>
@@ -11,27 +11,26 @@
 SLUICE_API_BEGIN
 namespace sluice::text {
 
-// Gives out only what later tokens do not change: a token of bytes may end within a character, which then is
-// held back until it is whole. Special tokens have no text. Threads: one at a time.
+// Returns only text that later tokens do not change: a token of bytes may end within a character, which is
+// then held back until it is complete. Special tokens have no text. Threads: one at a time.
 class TextStream {
  public:
-  // `context`: the tokens in front of the first, whose text is not given out (some tokenizers leave out a
-  // space at a text's beginning).
+  // `context` is the tokens before the first one. Their text is not returned, but decoding needs them: some
+  // tokenizers leave out a space at the beginning of a text.
   explicit TextStream(Tokenizer tokenizer, const std::vector<std::uint32_t>& context = {});
 
-  // What the token adds to the text; "" while a character is not whole. kOutOfRange for an id that no token
-  // has.
+  // Returns the text that the token adds; "" while a character is incomplete. kOutOfRange for an unknown id.
   std::string add(std::uint32_t id);
-  // What was held back, U+FFFD for bytes that make no character.
+  // Returns the text that was held back, with U+FFFD for bytes that make no character.
   std::string finish();
 
  private:
-  // Leaves out tokens whose text is not needed to decode those that come.
+  // Removes tokens whose text is not needed to decode later ones.
   void forget();
 
   Tokenizer tokenizer_;
-  std::vector<std::uint32_t> ids_;  // the last ones
-  std::string given_;               // their text, as far as it was given out
+  std::vector<std::uint32_t> ids_;  // the last tokens
+  std::string given_;               // the part of their text that was returned
 };
 
 }  // namespace sluice::text

@@ -21,10 +21,10 @@ namespace sluice::text {
 struct TokenBatches::State {
   TokenSet set{{}};
   TokenBatchOptions options;
-  std::string names, content;  // of the set, hashed, for states
+  std::string names, content;  // hashes of the set, for states
 
   mutable std::mutex mutex;
-  mutable std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> batches;  // of replicas and epoch
+  mutable std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> batches;  // [replicas, epoch]
 };
 
 namespace {
@@ -35,7 +35,7 @@ using State = TokenBatches::State;
 
 [[noreturn]] void refuse(const std::string& what) { throw_error(Code::kInvalidArgument, what); }
 
-// The ids at both ends of each file: what another set of the same sizes would have other ones of.
+// Hashes the ids at both ends of each file, in which another set of the same sizes would differ.
 std::string hash_of_ids(const TokenSet& set) {
   constexpr std::uint64_t kAtEachEnd = 1 << 16;
   std::uint64_t hash = 0;
@@ -90,7 +90,7 @@ void check(const TokenBatchOptions& options) {
                      options.masking->vocabulary));
 }
 
-// One epoch, for the replicas of a part.
+// The batches of one epoch for the replicas of one part.
 class TokenStream : public data::Stream {
  public:
   TokenStream(std::shared_ptr<const State> state, const data::OpenOptions& options, std::string prefix)
@@ -133,7 +133,7 @@ class TokenStream : public data::Stream {
   std::int64_t at_;
   RowBatch planned_;
   std::optional<Masking> masking_;
-  std::vector<std::uint32_t> ids_;  // of a piece
+  std::vector<std::uint32_t> ids_;  // the ids of one piece
   base::Stopwatch clock_;
   data::Statistics statistics_;
 };
@@ -186,7 +186,7 @@ std::int64_t TokenStream::put_piece(const Piece& piece, std::int64_t* ids) {
   state_->set.copy(piece.begin, ids_.size(), ids_.data());
   if (options.vocabulary > 0 &&
       std::any_of(ids_.begin(), ids_.end(), [&](std::uint32_t id) { return id >= options.vocabulary; }))
-    state_->set.check(options.vocabulary, piece.begin, piece.count);  // which names it
+    state_->set.check(options.vocabulary, piece.begin, piece.count);  // throws, and names the id
   at = std::copy(ids_.begin(), ids_.end(), at);
   if (options.end) *at++ = *options.end;
   return at - ids;
@@ -217,7 +217,7 @@ void TokenStream::fill(const Row& row, std::int64_t at, data::Batch& batch) {
                  count, places.data<std::int64_t>() + at * count, targets.data<std::int64_t>() + at * count);
 }
 
-// What the order of an epoch depends on.
+// Describes everything that the order of an epoch depends on.
 std::string order_of(const State& state, const data::OpenOptions& options) {
   const TokenBatchOptions& o = state.options;
   std::vector<data::LengthShape> global = o.shapes;

@@ -4,8 +4,8 @@
 //   options.shapes = {{16, 512}, {32, 256}, {64, 128}};  // each batch has one of these
 //   sluice::text::TokenBatches train(sluice::text::TokenSet::open("tokens/train-*.bin"), options);
 //
-// The order depends on the seed, the epoch and the rows of all replicas together, not on hosts or timing, and
-// a run goes on in it anywhere, exactly. Errors are sluice::Error.
+// The order depends on the seed, the epoch and the rows of all replicas together, not on hosts or timing. A
+// run can resume exactly at any place in it. Errors are sluice::Error.
 #pragma once
 
 #include <cstdint>
@@ -21,62 +21,62 @@
 SLUICE_API_BEGIN
 namespace sluice::text {
 
-// What is in a row of a batch.
+// The content of a row of a batch.
 enum class RowKind {
   kRunning,    // a window of the set, read as one text; documents are not kept apart
   kDocuments,  // a document, in the shortest shape that holds it
-  kPacked,     // whole documents, one behind the other, as many as have room
+  kPacked,     // as many whole documents, in sequence, as fit
 };
 
-// What becomes of a document that is longer than any row.
+// The treatment of a document that is longer than any row.
 enum class LongDocument {
   kError,
-  kCut,    // its end is left out, and counted
-  kSplit,  // it becomes several
+  kCut,    // its end is left out, and counted in the facts
+  kSplit,  // it becomes several rows
 };
 
-// Masked language modelling, as BERT and RoBERTa draw it: of the tokens to be predicted 80 % become the mask
-// token, 10 % any other one, and 10 % stay. Which ones depends on the seed, the epoch and the row alone.
+// Masked language modelling as in BERT and RoBERTa: of the tokens to predict, 80 % become the mask token, 10
+// % a random one, and 10 % stay. The choice depends only on the seed, the epoch and the row.
 struct MaskingOptions {
   double share = 0.15;                    // of a row's tokens, rounded, but at least one
   std::uint32_t mask = 0;                 // the mask token
-  std::uint64_t vocabulary = 0;           // the other tokens are below
-  std::vector<std::uint32_t> never = {};  // that are never to be predicted, such as the special ones
+  std::uint64_t vocabulary = 0;           // random tokens have ids below this
+  std::vector<std::uint32_t> never = {};  // ids that are never predicted, such as the special tokens
 };
 
 struct TokenBatchOptions {
   RowKind kind = RowKind::kRunning;
-  // Of a replica's batches. Running and packed rows have one shape; documents have a batch of the shape whose
-  // length fits them, once enough of them wait.
+  // The shapes of one replica's batches. Running and packed rows have one shape. Documents wait until they
+  // fill a batch of the shortest shape that holds them.
   std::vector<data::LengthShape> shapes = {{8, 1024}};
   LongDocument long_document = LongDocument::kError;
-  // For models that predict the next token: running rows have one token more, which the next row begins with,
-  // and documents without two tokens are left out.
+  // For models that predict the next token: running rows have one more token, which also begins the next row,
+  // and documents with fewer than two tokens are left out.
   bool next_token = false;
   std::optional<std::uint32_t> begin = {}, end = {};  // put around each document, or each running row
   std::uint32_t padding = 0;                          // fills rows up
   std::optional<MaskingOptions> masking = {};
-  std::uint64_t vocabulary = 0;  // above 0: an id that is not below is an error with its place
+  std::uint64_t vocabulary = 0;  // above 0: an id that is not below it is an error that names its place
   bool shuffle = true;
   std::uint64_t seed = 0;
-  bool pad = false;  // rows that fill no batch come in one with empty rows, for tests; else they are left out
-  std::int64_t packing_window = 1024;  // packed rows that are open at a time
+  bool pad = false;  // for tests: empty rows complete the last batches; else their rows are left out
+  std::int64_t packing_window = 1024;  // the number of packed rows that are open at a time
 };
 
-// Of an epoch.
+// The contents of an epoch.
 struct TokenBatchFacts {
-  std::uint64_t documents = 0;  // in the rows; of running text those of the set
+  std::uint64_t documents = 0;  // in the rows; for running text, in the set
   std::uint64_t tokens = 0;     // of the set, in the rows
   std::uint64_t rows = 0;
-  std::uint64_t places = 0;  // of these rows
-  std::uint64_t filled = 0;  // places that are no padding: the tokens, and those put around documents
-  std::uint64_t short_documents = 0;  // left out: nothing is to be predicted in them
+  std::uint64_t places = 0;           // in these rows
+  std::uint64_t filled = 0;           // places that are not padding: tokens, and those put around documents
+  std::uint64_t short_documents = 0;  // left out: they have nothing to predict
   std::uint64_t cut_documents = 0, cut_tokens = 0;
   std::uint64_t split_documents = 0;
-  std::uint64_t dropped_rows = 0, dropped_tokens = 0;  // that fill no batch
+  std::uint64_t dropped_rows = 0, dropped_tokens = 0;  // they fill no batch
 };
-// "31,102 documents with 1,141,471 tokens in 4,483 rows, of which 0.4 % is padding; 3 documents cut by 512
-// tokens"
+// Returns, for example, "31,102 documents with 1,141,471 tokens in 4,483 rows, 0.4 % of them padding; 3
+// documents cut by 512 tokens in all".
 std::string text_of(const TokenBatchFacts& facts);
 
 // The columns of a batch of N rows of length L, all int64 unless said otherwise:
@@ -84,12 +84,12 @@ std::string text_of(const TokenBatchFacts& facts);
 //   kDocuments: 1: the rows' lengths [N]
 //   kPacked: 1: for each place its document in the row, from 1 on, and 0 for padding, int32 [N, L]; 2: its
 //     place in the document, from 0 on, int32 [N, L]
-//   with masking, behind these: the places to predict [N, P] and their tokens [N, P], -100 where the row has
+//   with masking, after these: the places to predict [N, P] and their tokens [N, P], -100 where the row has
 //     fewer; P is share × L, rounded.
-// Threads: any number of them for const members.
+// Threads: any number of them may call const members.
 class TokenBatches : public data::Dataset {
  public:
-  // Throws kInvalidArgument for options that contradict each other, and for a set that fills no row.
+  // Throws kInvalidArgument for contradictory options, and for a set that fills no row.
   TokenBatches(TokenSet set, TokenBatchOptions options);
 
   std::unique_ptr<data::Stream> open(const data::OpenOptions& options) const override;
@@ -98,16 +98,16 @@ class TokenBatches : public data::Dataset {
   std::string state(const data::OpenOptions& options) const override;
   std::int64_t size() const override;  // rows of epoch 0
   std::int64_t batches(std::int64_t replicas, std::int64_t epoch) const override;
-  std::int64_t batch_size() const override;  // of the longest shape
+  std::int64_t batch_size() const override;  // the batch size of the longest shape
   data::Remainder remainder() const override;
   const std::vector<float>& mean() const override;
   const std::vector<float>& deviation() const override;
 
-  // Plays the epoch: some 100 ns a document.
+  // Runs through the epoch without reading tokens, at about 100 ns a document.
   TokenBatchFacts facts(std::int64_t replicas, std::int64_t epoch = 0) const;
-  // Of each batch of the epoch, on all replicas: tokens of the set, as facts() counts them. Plays the epoch.
+  // Runs through the epoch; returns each batch's tokens, on all replicas, as facts() counts them.
   std::vector<std::uint64_t> tokens_of_batches(std::int64_t replicas, std::int64_t epoch) const;
-  // To predict in each row of this length.
+  // Returns the number of predictions in each row of this length.
   std::int64_t predictions(std::int64_t length) const;
 
   struct State;

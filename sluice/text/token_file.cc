@@ -24,8 +24,7 @@ std::string name_of(const std::string& path) {
   return path;
 }
 
-// That what stands for a token file is not something else, of which all that could be said is that
-// NAME.bin is missing.
+// Refuses folders and shards with an error of their own, instead of one that says that NAME.bin is missing.
 base::Status check_kind(const std::string& file) {
   if (base::is_directory(file) && !base::path_exists(file + ".bin"))
     return base::fail(Code::kInvalidArgument, "'", file, "' is a folder, expected token files: write '",
@@ -115,7 +114,7 @@ base::Status TokenFile::Mapping::read_header() {
   return {};
 }
 
-// Each sequence begins where the one before it ends, and the last ends with the file.
+// Each sequence must begin where the previous one ends, and the last must end with the file.
 base::Status TokenFile::Mapping::check_sequences() const {
   const std::string_view bytes = index.bytes();
   std::uint64_t expected = 0;
@@ -181,7 +180,7 @@ void TokenFile::check(std::size_t vocabulary, std::uint64_t first, std::uint64_t
     const auto bad = std::find_if(ids.begin(), end, [&](std::uint32_t id) { return id >= vocabulary; });
     if (bad == end) continue;
     const std::uint64_t place = begin + static_cast<std::uint64_t>(bad - ids.begin());
-    std::size_t low = 0, high = documents();  // the last document that begins at or before it
+    std::size_t low = 0, high = documents();  // finds the last document that begins at or before the place
     while (high - low > 1) {
       const std::size_t middle = low + (high - low) / 2;
       (mapping_->begin(middle) <= place ? low : high) = middle;

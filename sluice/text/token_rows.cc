@@ -11,7 +11,7 @@
 namespace sluice::text {
 namespace {
 
-// Tokens of a row that say nothing without another one.
+// Returns the smallest number of tokens from which a row can learn.
 std::uint64_t shortest(const TokenBatchOptions& options) { return options.next_token ? 2 : 1; }
 
 }  // namespace
@@ -138,7 +138,7 @@ void RowPlan::add_document(std::uint64_t number) {
     begin += piece.count;
     count -= piece.count;
     const std::uint64_t used = piece.count + frame_;
-    if (used < shortest(options_)) break;  // the last token of a document that was split
+    if (used < shortest(options_)) break;  // a split document's last token
     if (packer_) {
       pieces_[packer_->documents()] = piece;
       base::value_or_throw(packer_->add(static_cast<std::int64_t>(used), packed_));

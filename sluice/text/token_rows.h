@@ -1,4 +1,4 @@
-// Which tokens of a set make the rows of an epoch's batches, as numbers: nothing is read.
+// Plans which tokens of a set make the rows of an epoch's batches, without reading them.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace sluice::text {
 
-// Tokens of the set in a row, of one document.
+// Consecutive tokens of one document in a row.
 struct Piece {
   std::uint64_t begin = 0;  // in tokens of the set
   std::uint64_t count = 0;
@@ -21,27 +21,27 @@ struct Piece {
 
 struct Row {
   std::vector<Piece> pieces;
-  std::uint64_t key = 0;  // other rows of the epoch have other ones
+  std::uint64_t key = 0;  // different for each row of the epoch
 };
 
-// One replica's rows stand behind each other: row j of the batch belongs to replica j mod N.
+// The rows of the replicas alternate: row j of the batch belongs to replica j mod N.
 struct RowBatch {
-  std::size_t shape = 0;  // of the options' shapes, the shortest first
+  std::size_t shape = 0;  // the index in the options' shapes, the shortest first
   std::vector<Row> rows;  // of all replicas
 };
 
-// The batches of an epoch, in their order. What comes out depends on the set, the options, the epoch and the
-// rows of all replicas together alone. Threads: one at a time.
+// The batches of an epoch in order. They only depend on the set, the options, the epoch and the number of
+// rows of all replicas together. Threads: one at a time.
 class RowPlan {
  public:
-  // `options`: with the shapes in ascending order of their lengths. Both must live as long.
+  // The shapes of `options` are in ascending order of their lengths. Both arguments must outlive the plan.
   RowPlan(const TokenSet& set, const TokenBatchOptions& options, std::int64_t epoch, std::int64_t replicas);
 
-  // False at the end of the epoch. Throws kInvalidArgument for a document that is too long.
+  // Returns false at the end of the epoch. Throws kInvalidArgument for a document that is too long.
   bool next(RowBatch& batch);
-  // So many batches are passed over.
+  // Skips this number of batches.
   void skip(std::int64_t batches);
-  // Of what has come out so far; at the end of the epoch, of all.
+  // The facts of the batches so far; at the end of the epoch, of all.
   const TokenBatchFacts& facts() const { return facts_; }
 
  private:
@@ -49,7 +49,7 @@ class RowPlan {
   bool next_of_documents(RowBatch& batch);
   void add_document(std::uint64_t number);
   void take_packed();
-  // At the end of an epoch: rows that wait come into the next longer shape; true when it has a batch then.
+  // At the end of an epoch: moves waiting rows to the next longer shape; true if that now has a batch.
   bool lengthen(std::size_t shape);
   bool give(std::size_t shape, RowBatch& batch);
   std::int64_t rows_of(std::size_t shape) const;
@@ -58,19 +58,19 @@ class RowPlan {
   const TokenSet& set_;
   const TokenBatchOptions& options_;
   std::int64_t epoch_, replicas_;
-  std::uint64_t at_ = 0;                  // the place, in the epoch, of the window or document that comes
-  std::uint64_t frame_;                   // tokens that are put around a document
-  std::vector<std::deque<Row>> waiting_;  // by shape
+  std::uint64_t at_ = 0;                  // the next window or document, as a place in the epoch
+  std::uint64_t frame_;                   // the number of tokens put around a document
+  std::vector<std::deque<Row>> waiting_;  // [shape]
   std::optional<data::SequencePacker> packer_;
   std::vector<data::PackedSequence> packed_;
-  std::unordered_map<std::int64_t, Piece> pieces_;  // in the packer, by their numbers there
+  std::unordered_map<std::int64_t, Piece> pieces_;  // the packer's documents, by its numbers
   bool ended_ = false;
   TokenBatchFacts facts_;
 };
 
-// Windows of running text in an epoch.
+// Returns the number of windows of running text in an epoch.
 std::uint64_t running_rows(const TokenSet& set, const TokenBatchOptions& options);
-// Tokens that are put around each document (or around each row of running text).
+// Returns the number of tokens put around each document (or each row of running text).
 std::uint64_t frame_of(const TokenBatchOptions& options);
 
 }  // namespace sluice::text

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kMaxText = std::size_t{1} << 30;
 
-// The scratches that no thread uses now.
+// The scratches that no thread uses at the moment.
 class ScratchPool {
  public:
   std::unique_ptr<EncodeScratch> take() {
@@ -43,7 +43,7 @@ class ScratchPool {
   std::vector<std::unique_ptr<EncodeScratch>> free_;
 };
 
-// Where the tokens of a text go. Offsets and tokens are filled when `tracked`.
+// The tokens of a text. Offsets and tokens are filled if `tracked`.
 struct Output {
   std::vector<TokenId>& ids;
   bool tracked = false;
@@ -109,7 +109,7 @@ base::Status Tokenizer::Parts::read(std::string_view json) {
   SLUICE_TRY(padding, read_padding(part("padding"), name + ": padding"));
   if (!pre_tokenizer) return {};
   needs_alignment = pre_tokenizer->needs_alignment();
-  // A model of bytes takes them as they are: GPT-2's alphabet is another way to write them.
+  // A byte-level model takes the bytes directly: GPT-2's alphabet is only another spelling of them.
   if (model->can_take_bytes() && pre_tokenizer->leave_bytes()) model->take_bytes();
   return {};
 }
@@ -138,7 +138,7 @@ base::Status Tokenizer::Parts::encode_word(std::string_view word, EncodeScratch&
   return {};
 }
 
-// Without a pre-tokenizer a word is a whole line, which no cache has: its pieces are cached.
+// Without a pre-tokenizer a word is a whole line, which is not cached; its pieces are.
 base::Status Tokenizer::Parts::encode_pieces(std::string_view word, EncodeScratch& scratch,
                                              std::vector<TokenId>& ids) const {
   for (std::size_t begin = 0; begin < word.size();) {
@@ -187,7 +187,7 @@ base::Status Tokenizer::Parts::tokenize_words(AlignedText& text, EncodeScratch& 
   return {};
 }
 
-// A part without tokens that are looked for before it is normalized.
+// Encodes a part of the text between the tokens that are looked for before normalization.
 base::Status Tokenizer::Parts::tokenize_part(AlignedText& text, EncodeScratch& scratch, Output& out) const {
   if (normalizer) SLUICE_OK(normalizer->apply(text));
   SLUICE_OK(text.check_size());

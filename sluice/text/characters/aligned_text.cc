@@ -3,7 +3,7 @@
 namespace sluice::text {
 namespace {
 
-// No normal form makes more than 18 bytes of one.
+// Normal forms make at most 18 bytes from one byte.
 constexpr std::size_t kMaxGrowth = 64, kSmallText = std::size_t{1} << 20;
 
 }  // namespace

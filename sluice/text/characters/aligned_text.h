@@ -1,4 +1,4 @@
-// A text on its way from what a user wrote to what a model sees.
+// A text between the user's input and the model's, with an optional alignment to the input.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@
 
 namespace sluice::text {
 
-// Valid UTF-8 and, when it is tracked, which bytes of the original each of its bytes stands for. What it was
-// made of must live as long, until a step puts its own text in its place.
+// Valid UTF-8 and, if it is tracked, the bytes of the original that each of its bytes stands for. The source
+// must outlive it until a step replaces the text.
 class AlignedText {
  public:
-  // `begin`: where `text` begins in the original.
+  // `begin` is the place in the original at which `text` begins.
   AlignedText(std::string_view text, std::uint32_t begin, bool tracked);
-  // The bytes from `begin` to `end` of another one.
+  // The bytes from `begin` to `end` of another text.
   AlignedText(const AlignedText& whole, std::size_t begin, std::size_t end);
   AlignedText(const AlignedText&) = delete;
   AlignedText& operator=(const AlignedText&) = delete;
 
   std::string_view text() const { return text_; }
   bool tracked() const { return tracked_; }
-  // kResourceExhausted for a text that steps have made out of proportion, or would: of `size` bytes.
+  // kResourceExhausted if `size` is out of proportion to the original text.
   base::Status check_size(std::size_t size) const;
   base::Status check_size() const { return check_size(text_.size()); }
   const std::vector<Span>& alignment() const { return alignment_; }
-  // What was put before the first character stands for.
+  // The empty span that text inserted before the first character stands for.
   Span nothing() const { return {begin_, begin_}; }
-  // What a part of the text, not an empty one, stands for.
+  // Returns the part of the original that a non-empty part of the text stands for.
   Span origin(std::uint32_t begin, std::uint32_t end) const {
     return {alignment_[begin].begin, alignment_[end - 1].end};
   }
@@ -44,7 +44,7 @@ class AlignedText {
  private:
   std::string_view text_;
   std::string storage_;
-  std::vector<Span> alignment_;  // one a byte
+  std::vector<Span> alignment_;  // [byte]
   bool tracked_;
   std::uint32_t begin_ = 0;  // in the original
   std::size_t limit_;
@@ -55,32 +55,32 @@ class Rewriter {
  public:
   explicit Rewriter(AlignedText& text) : text_(text), from_(text.text()) { to_.reserve(from_.size() + 8); }
 
-  // A character in the place of the next one.
+  // Writes a character that replaces the next one.
   void put(char32_t code) { put_over(code, 1); }
-  // In the place of the next `count` (at least 1): aligned with the first of them.
+  // Writes a character that replaces the next `count` ones (at least 1), aligned with the first of them.
   void put_over(char32_t code, std::size_t count);
-  // One that was not there: aligned with the character before it.
+  // Writes a new character, aligned with the character before it.
   void insert(char32_t code);
-  // A text aligned with the character of the old text that ends at `end`.
+  // Writes a text aligned with the character of the old text that ends at `end`.
   void insert_at(std::string_view added, std::size_t end);
-  // A text aligned with the next character.
+  // Writes a text aligned with the next character.
   void prepend(std::string_view added);
-  // What tokenizers says of a character: 1: inserted, 0: in the place of one, -n: in the place of 1 + n.
+  // Writes a character with a `change` of `tokenizers`: 1 inserts, 0 replaces one, -n replaces 1 + n.
   void change(char32_t code, std::ptrdiff_t change);
-  // The next bytes as they are.
+  // Copies the next bytes unchanged.
   void keep(std::size_t bytes);
-  // Leaves the next bytes out.
+  // Skips the next bytes.
   void drop(std::size_t bytes) { at_ += bytes; }
-  // The place in the old text that is reached.
+  // The current place in the old text.
   std::size_t at() const { return at_; }
-  // The place in the new text that is reached.
+  // The current place in the new text.
   std::uint32_t written() const { return static_cast<std::uint32_t>(to_.size()); }
-  // The new text takes the place of the old one.
+  // Replaces the old text with the new one.
   void finish() { text_.replace(std::move(to_), std::move(alignment_)); }
 
  private:
   void add(std::string_view bytes, Span origin);
-  // Aligned with the old byte `origin`, if there is one.
+  // Writes a character aligned with the old byte `origin`, if there is one.
   void add_code(char32_t code, std::size_t origin);
 
   AlignedText& text_;

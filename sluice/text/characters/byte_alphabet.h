@@ -8,12 +8,12 @@
 
 namespace sluice::text {
 
-// The character of a byte, and back (-1: of none). All are below U+0144.
+// The character of each byte, and the byte of a character (-1: none). All characters are below U+0144.
 const std::array<char32_t, 256>& byte_alphabet();
 int byte_of(char32_t character);
 
 std::string to_byte_alphabet(std::string_view bytes);
-// Nothing if a character is not in the alphabet.
+// Returns nullopt if a character is not in the alphabet.
 std::optional<std::string> from_byte_alphabet(std::string_view text);
 
 }  // namespace sluice::text

@@ -7,7 +7,7 @@ namespace sluice::text {
 
 inline constexpr char32_t kLastCodePoint = 0x10FFFF;
 
-// Surrogates are in a set or not, which makes no difference: no text has them.
+// Whether a set contains surrogates makes no difference: no text has them.
 class CodePoints {
  public:
   struct Range {
@@ -15,9 +15,9 @@ class CodePoints {
   };
 
   CodePoints() = default;
-  // They may overlap and have any order.
+  // The ranges may overlap and have any order.
   explicit CodePoints(std::vector<Range> ranges);
-  // The set begins at the first place, ends before the second, and so on.
+  // The set begins at the first place, ends before the second, begins again at the third, and so on.
   static CodePoints of_places(const std::vector<char32_t>& places);
 
   void add(char32_t first, char32_t last);
@@ -28,7 +28,7 @@ class CodePoints {
 
   bool has(char32_t code) const;
   bool empty() const { return ranges_.empty(); }
-  // In their order, with a gap between two.
+  // The ranges in ascending order, with gaps between them.
   const std::vector<Range>& ranges() const { return ranges_; }
 
  private:

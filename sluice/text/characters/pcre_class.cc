@@ -16,17 +16,17 @@
 namespace sluice::text {
 namespace {
 
-// A general category is asked for in full before its parts.
+// A whole general category is tried before its parts.
 constexpr const char* kCategories[] = {"L",  "M",  "N",  "P",  "S",  "Z",  "Lu", "Ll", "Lt", "Lm",
                                        "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps",
                                        "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "So"};
-// Planes 4 to 13 and 15 to 16 have no character of these categories.
+// Planes 4 to 13 and 15 to 16 have no characters of these categories.
 constexpr CodePoints::Range kAssigned[] = {{0, 0xD7FF}, {0xE000, 0x33FFF}, {0xE0000, 0xE0FFF}};
 
 // A code point in plane 5, where nothing is assigned.
 constexpr char32_t kNever = 0x50005;
 
-// The characters that PCRE2's own Unicode, which is another one, has in a category.
+// Returns the characters of a category in PCRE2's own version of Unicode, which is a different one.
 CodePoints measure(const std::string& category) {
   static const auto* const everything = [] {
     auto* text = new std::string;
@@ -93,7 +93,7 @@ Written parts_of(const CodePoints& set) {
     made.text += base::str("\\p{", category, "}");
     ++made.parts;
   }
-  // The first 256 are a bitmap, which is asked before anything else. Large ranges first: they are found more
+  // PCRE2 keeps the first 256 in a bitmap, which it tests first. Large ranges come first, as they match more
   // often.
   const CodePoints bitmap({{0, 0xFF}});
   std::vector<CodePoints::Range> ranges = rest.without(bitmap).ranges();
@@ -129,7 +129,7 @@ std::string pcre_class(const CodePoints& set) {
   if (ranges.size() == 1 && ranges[0].first == ranges[0].last) return pcre_character(ranges[0].first);
   const CodePoints others = set.complement();
   if (others.empty()) return "(?s:.)";
-  // Code points that no character has are too many ranges: a set that has them is written by what it lacks.
+  // Unassigned code points make too many ranges: a set with them is written by negating its complement.
   const bool negated = set.has(kNever);
   const Written written = parts_of(negated ? others : set);
   if (written.parts == 0) return negated ? "(?s:.)" : "(?!)";

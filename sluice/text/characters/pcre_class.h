@@ -1,4 +1,4 @@
-// How PCRE2 writes a set of code points.
+// Writes a set of code points as a pattern of PCRE2.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace sluice::text {
 
-// A character as it is in a pattern.
+// Returns a character as it is written in a pattern.
 std::string pcre_character(char32_t code);
 
-// What matches one character of the set. Properties of PCRE2's own Unicode stand in it as far as the set has
-// all of them, because its compiler looks them up in a table; the rest are ranges, which are compared one
-// after the other.
+// Returns a pattern that matches one character of the set. It uses properties of PCRE2's own Unicode whose
+// characters are all in the set, because PCRE2 looks them up in a table. The rest are ranges, which PCRE2
+// compares one after the other.
 std::string pcre_class(const CodePoints& set);
 
 }  // namespace sluice::text

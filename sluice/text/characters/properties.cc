@@ -14,7 +14,7 @@
 namespace sluice::text {
 namespace {
 
-// Numbers of five bits a character, the lowest first; the last is one of the first 32 characters.
+// A number is written with five bits a character, the lowest first; its last character is among the first 32.
 constexpr std::string_view kDigits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz+-";
 
 std::vector<char32_t> places_of(std::size_t index) {
@@ -39,7 +39,7 @@ std::vector<char32_t> places_of(std::size_t index) {
   return all;
 }
 
-// What Unicode 16 has and the oldest ICU that Sluice is built with lacks: upper, lower.
+// Case pairs of Unicode 16 that the oldest supported ICU lacks: upper, lower.
 struct CasePair {
   char32_t upper, lower;
   char32_t count = 1;
@@ -91,7 +91,7 @@ CodePoints close_over_case(const CodePoints& set) {
   for (std::int32_t i = 0; i < uset_getItemCount(closed); ++i) {
     UChar32 first = 0, last = 0;
     UErrorCode error = U_ZERO_ERROR;
-    // Texts of several characters are behind the ranges.
+    // ICU lists texts of several characters after the ranges.
     if (uset_getItem(closed, i, &first, &last, nullptr, 0, &error) == 0)
       ranges.push_back({static_cast<char32_t>(first), static_cast<char32_t>(last)});
   }

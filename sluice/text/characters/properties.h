@@ -1,5 +1,5 @@
-// Which code points Oniguruma's properties and POSIX brackets have, in the version that Hugging Face's
-// `tokenizers` 0.23 brings (Unicode 16); and which characters are alike when case does not count.
+// The code points of Oniguruma's properties and POSIX brackets, as in Hugging Face's `tokenizers` 0.23
+// (Unicode 16), and the characters that are equal without regard to case.
 #pragma once
 
 #include <cstddef>
@@ -12,29 +12,29 @@
 
 namespace sluice::text {
 
-// A set in property_table.cc.
+// A set of property_table.cc.
 struct Property {
-  const char* names;   // with blanks between them; [:alpha:] is a POSIX bracket
-  int base;            // −1, or the set of which this one is told
-  const char* places;  // where it begins and ends, or begins to differ from its base and ends to
+  const char* names;   // separated by blanks; [:alpha:] is a POSIX bracket
+  int base;            // −1, or the index of the set from which this one differs
+  const char* places;  // where it begins and ends or, with a base, where it begins and ends to differ
 };
 extern const Property kProperties[];
 extern const std::size_t kPropertyCount;
 
-// A name as in \p{…}, of any case and with blanks, _ and -; or [:alpha:]. Nothing where no property has it.
+// Finds a name as in \p{…}, of any case and with blanks, _ and -, or [:alpha:]; nullopt if it does not exist.
 std::optional<CodePoints> find_property(std::string_view name);
-// Of a name that is there.
+// Returns the property of a name that exists.
 const CodePoints& property(std::string_view name);
 
-// With all characters that differ from one of them in case.
+// Returns the set with all characters that differ from one of its own only in case.
 CodePoints close_over_case(const CodePoints& set);
-// What stands for this character when case does not count, which may be several: ss for ß.
+// Returns the case-folded form of a character, which may have several characters: ss for ß.
 std::u32string fold_case(char32_t code);
 struct LongFold {
   char32_t code;
   std::u32string folded;
 };
-// The characters whose folded form has more than one.
+// The characters whose folded form has several characters.
 const std::vector<LongFold>& long_folds();
 
 }  // namespace sluice::text

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kStackBytes = 64 << 10, kMaxStackBytes = 16 << 20;
 
-// What a thread needs to search.
+// The memory with which one thread searches.
 struct Scratch {
   pcre2_match_data* match = pcre2_match_data_create(1, nullptr);
   pcre2_match_context* context = pcre2_match_context_create(nullptr);
@@ -37,7 +37,7 @@ std::string message_of(int number) {
   return reinterpret_cast<const char*>(text);
 }
 
-// What Ruby's end of a line is.
+// A context in which only LF ends a line, as in Ruby.
 pcre2_compile_context* line_feeds() {
   static auto* const context = [] {
     auto* made = pcre2_compile_context_create(nullptr);
@@ -61,7 +61,7 @@ base::Result<Regex> Regex::build(const std::string& pattern, const std::string& 
   program->shown = shown;
   int number = 0;
   PCRE2_SIZE place = 0;
-  // In Ruby, ^ and $ mean lines.
+  // In Ruby, ^ and $ match at line ends.
   const std::uint32_t options = PCRE2_UTF | (literal ? PCRE2_LITERAL : PCRE2_MULTILINE);
   program->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR8>(pattern.data()), pattern.size(), options,
                                 &number, &place, line_feeds());
@@ -108,7 +108,7 @@ base::Result<bool> Regex::search(std::string_view text, std::size_t from, std::s
   const PCRE2_SIZE* places = pcre2_get_ovector_pointer(own.match);
   begin = places[0];
   end = places[1];
-  if (end < begin) end = begin;  // \K
+  if (end < begin) end = begin;  // \K can move the begin past the end
   return true;
 }
 

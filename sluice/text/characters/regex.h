@@ -1,4 +1,4 @@
-// Regular expressions as tokenizer.json means them: Oniguruma's, in Ruby's syntax, run by PCRE2.
+// Regular expressions of tokenizer.json, in Oniguruma's Ruby syntax, run by PCRE2.
 #pragma once
 
 #include <functional>
@@ -11,16 +11,16 @@
 
 namespace sluice::text {
 
-// Threads: any number of them may search at once.
+// Threads: any number of them may search at the same time.
 class Regex {
  public:
-  // kInvalidArgument names the place of a mistake; kUnimplemented what PCRE2 has not.
+  // Errors: kInvalidArgument, naming the place of a mistake; kUnimplemented for features that PCRE2 lacks.
   static base::Result<Regex> compile(const std::string& pattern);
-  // What matches this text and nothing else.
+  // Compiles an expression that only matches this text.
   static base::Result<Regex> literal(const std::string& text);
 
-  // Calls found(begin, end) for each match in a text of valid UTF-8, from front to back; an empty match right
-  // behind another is none. kResourceExhausted where a search takes too much.
+  // Calls found(begin, end) for each match in a text of valid UTF-8, from front to back. An empty match
+  // directly after another match does not count. kResourceExhausted if a search takes too much.
   template <typename Found>
   base::Status each(std::string_view text, Found&& found) const {
     std::size_t from = 0, last = npos;
@@ -48,7 +48,7 @@ class Regex {
   std::shared_ptr<const Program> program_;
 };
 
-// The field "pattern" of a component: {"String": …} or {"Regex": …}.
+// Reads the field "pattern" of a component: {"String": …} or {"Regex": …}.
 base::Result<Regex> read_pattern(const JsonObject& object);
 
 }  // namespace sluice::text

@@ -17,7 +17,7 @@ int digit_of(char c) {
   return 16;
 }
 
-// As many digits as are there, up to `most`; nothing where there is none.
+// Reads up to `most` digits; nullopt if there is no digit.
 std::optional<char32_t> read_digits(PatternReader& reader, int base, int most) {
   char32_t value = 0;
   int count = 0;
@@ -32,7 +32,7 @@ base::Result<char32_t> checked(const PatternReader& reader, std::optional<char32
   return *code;
 }
 
-// {41}, behind \x or \o.
+// Reads {41}, after \x or \o.
 base::Result<char32_t> read_braced(PatternReader& reader, int base) {
   reader.eat("{");
   const std::optional<char32_t> code = read_digits(reader, base, base == 16 ? 8 : 11);
@@ -43,7 +43,7 @@ base::Result<char32_t> read_braced(PatternReader& reader, int base) {
   return checked(reader, code);
 }
 
-// Behind \x: a byte of UTF-8, of which as many follow as the character has.
+// Reads the bytes after \x as one character of UTF-8, each further byte with its own \x.
 base::Result<char32_t> read_bytes(PatternReader& reader) {
   if (reader.peek() == '{') return read_braced(reader, 16);
   std::string bytes;
@@ -58,7 +58,7 @@ base::Result<char32_t> read_bytes(PatternReader& reader) {
   return next_code_point(bytes, at);
 }
 
-// Whether a property's name says word. Within a class Oniguruma takes it for [:word:], as it takes \w there.
+// Whether the property is named "word". Within a class Oniguruma treats it as [:word:], like \w.
 bool is_word(std::string_view name) {
   std::string plain;
   for (const char c : name)
@@ -86,7 +86,7 @@ base::Result<CodePoints> read_property(PatternReader& reader, bool negated, bool
   return negated ? found->complement() : *found;
 }
 
-// What Oniguruma's \w has outside of classes only: ² ³ ¹ ¼ ½ ¾.
+// The set of \w outside of classes, which there also contains ² ³ ¹ ¼ ½ ¾ in Oniguruma.
 const CodePoints& word_outside() {
   static const auto* const set = [] {
     auto* made = new CodePoints(property("[:word:]"));
@@ -139,7 +139,7 @@ char32_t control_of(char letter, bool in_class) {
   }
 }
 
-// [:name:] or [:^name:] behind the first bracket; nothing where it is a class that begins with a colon.
+// Reads [:name:] or [:^name:] after the first bracket; nullopt for a class that begins with a colon.
 base::Result<std::optional<CodePoints>> read_posix(PatternReader& reader) {
   const std::size_t end = reader.pattern.find(":]", reader.at + 1);
   if (end == std::string_view::npos) return std::optional<CodePoints>();
@@ -154,7 +154,7 @@ base::Result<std::optional<CodePoints>> read_posix(PatternReader& reader) {
   return std::optional(negated ? found->complement() : *found);
 }
 
-// An item of a class: a code point or a set.
+// Reads an item of a class: a code point or a set.
 base::Result<Escaped> read_item(PatternReader& reader, int depth) {
   if (reader.eat("\\")) return read_escape(reader, true);
   if (reader.eat("[")) {
@@ -216,13 +216,13 @@ base::Result<CharacterClass> read_class(PatternReader& reader, int depth) {
   CharacterClass made;
   made.negated = reader.eat("^");
   std::vector<CodePoints::Range> current;
-  std::optional<CodePoints> left;  // of &&
+  std::optional<CodePoints> left;  // the left operand of &&
   const auto close_part = [&] {
     CodePoints part(std::move(current));
     current.clear();
     left = left ? left->intersection(part) : std::move(part);
   };
-  bool may_range = true;  // whether the item before can begin a range
+  bool may_range = true;  // whether the previous item can begin a range
   for (bool first = true;; first = false) {
     if (reader.ended()) return reader.fail(Code::kInvalidArgument, "a class without ]");
     if (!first && reader.eat("]")) break;
@@ -251,7 +251,7 @@ base::Result<CharacterClass> read_class(PatternReader& reader, int depth) {
       if (!end.code || *end.code < last)
         return reader.fail(Code::kInvalidArgument, "a range that ends before it begins, or at a set");
       last = *end.code;
-      // [a-c-e]: a dash behind a range is one.
+      // [a-c-e]: a dash after a range stands for itself.
       if (reader.peek() == '-' && reader.peek(1) != ']') {
         ++reader.at;
         current.push_back({'-', '-'});

@@ -1,4 +1,4 @@
-// The parts of Oniguruma's patterns that stand for one character: escapes, properties, classes.
+// The parts of Oniguruma's patterns that match one character: escapes, properties, classes.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace sluice::text {
 
-// A pattern that is read from front to back.
+// Reads a pattern from front to back.
 struct PatternReader {
   std::string_view pattern;
   std::size_t at = 0;
@@ -28,16 +28,16 @@ struct PatternReader {
   }
 };
 
-// What an escape stands for: a code point, or a set of them.
+// The meaning of an escape: a code point, or a set of code points.
 struct Escaped {
   std::optional<char32_t> code;
   CodePoints set;
 };
 
-// Behind a backslash. kUnimplemented for those that stand for no character, which the caller has to know.
+// Reads what follows a backslash. kUnimplemented for escapes that match no character: the caller has them.
 base::Result<Escaped> read_escape(PatternReader& reader, bool in_class);
 
-// Behind a [, to its ]. `negated`: the class is all that is not in the set.
+// The class from after its [ to its ]. `negated`: the class matches what is not in the set.
 struct CharacterClass {
   CodePoints set;
   bool negated = false;

@@ -11,14 +11,14 @@
 namespace sluice::text {
 namespace {
 
-constexpr int kMaxGroups = 100;  // within each other
+constexpr int kMaxGroups = 100;  // nested in each other
 constexpr std::size_t kMaxWritten = std::size_t{1} << 20;
 
 struct Flags {
-  bool fold = false;      // i: case does not count
-  bool any = false;       // m: the dot is also the end of a line
-  bool extended = false;  // x: blanks and comments do not count
-  bool behind = false;    // within (?<=…), where no character is as long as several
+  bool fold = false;      // i: ignore case
+  bool any = false;       // m: the dot also matches the end of a line
+  bool extended = false;  // x: ignore blanks and comments
+  bool behind = false;    // in (?<=…), where a character does not match several others
 };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -39,10 +39,10 @@ class Translator {
 
  private:
   enum class Kind { kCharacter, kOne, kPlace, kOption };
-  // What a quantifier may follow.
+  // An element that a quantifier may follow.
   struct Atom {
     Kind kind = Kind::kOne;
-    char32_t code = 0;  // of a character
+    char32_t code = 0;  // for kCharacter
     std::string text;
   };
 
@@ -60,12 +60,12 @@ class Translator {
     }
   }
 
-  // To the end, or to a ) that is not read.
+  // Reads up to the end, or to a ) that it does not consume.
   base::Result<std::string> alternatives(const Flags& flags, int depth) {
     if (depth > kMaxGroups)
       return reader_.fail(Code::kInvalidArgument, "groups within groups, deeper than ", kMaxGroups);
     std::string out;
-    std::u32string run;  // characters that may stand for one together
+    std::u32string run;  // characters that may together match one character
     for (skip(flags); !reader_.ended() && reader_.peek() != ')'; skip(flags)) {
       if (reader_.eat("|")) {
         write_run(run, flags, out);
@@ -92,7 +92,7 @@ class Translator {
         std::u32string alone(1, atom.code);
         write_run(alone, flags, atom.text);
       }
-      // Each quantifier behind another repeats what both make.
+      // Each further quantifier repeats the element together with the quantifiers before it.
       std::string text = std::move(atom.text);
       for (std::size_t at = 0; at < repeated.size();) {
         const std::size_t end = std::min(repeated.find('\n', at), repeated.size());
@@ -109,8 +109,8 @@ class Translator {
     return out;
   }
 
-  // Characters as they are; or, when case does not count, all that fold to the same. The longest sequence
-  // that one character folds to stands for that one, too.
+  // Writes characters unchanged or, without regard to case, all characters with the same folded form. The
+  // longest sequence that is the folded form of one character also matches that character.
   static void write_run(std::u32string& run, const Flags& flags, std::string& out) {
     if (!flags.fold) {
       for (const char32_t code : run) out += pcre_character(code);
@@ -150,7 +150,7 @@ class Translator {
     return folded.compare(at, what.size(), what) == 0;
   }
 
-  // One a line; none: an empty text.
+  // Returns the quantifiers, one on each line; an empty text if there are none.
   base::Result<std::string> quantifiers(const Flags& flags) {
     std::string all;
     for (;; skip(flags)) {
@@ -168,7 +168,7 @@ class Translator {
     }
   }
 
-  // {2}, {2,}, {,2}, {1,2}. Anything else is plain text, and nothing is read.
+  // Reads {2}, {2,}, {,2} or {1,2}. Anything else is plain text, and nothing is consumed.
   base::Result<std::string> interval() {
     const std::size_t begin = reader_.at++;
     const auto number = [this] {
@@ -191,7 +191,7 @@ class Translator {
     if (std::max(std::stoi(low), high.empty() ? 0 : std::stoi(high)) > 65535)
       return reader_.fail(Code::kUnimplemented, "more than 65535 repetitions");
     if (!comma) {
-      // {2}? is two or none; {2}+ is {2} repeated.
+      // {2}? means 0 or 2 times; {2}+ repeats {2}.
       return "{" + low + "}" + (reader_.eat("?") ? "\n?" : "");
     }
     std::string text = "{" + low + "," + high + "}";
@@ -319,7 +319,7 @@ class Translator {
     return base::value_or_throw(read_escape(reader, false)).set;
   }
 
-  // Behind a (.
+  // Reads what follows a (.
   base::Result<Atom> group(Flags flags, int depth) {
     std::string opened = named_ ? "(?:" : "(";
     bool is_place = false;
@@ -356,8 +356,7 @@ class Translator {
     return Atom{is_place ? Kind::kPlace : Kind::kOne, 0, opened + inner + ")"};
   }
 
-  // (?i-m:…) and (?i), which holds to the end of the group that it is in, with all alternatives from there
-  // on.
+  // Reads (?i-m:…) or (?i). The latter holds up to the end of its group, including all later alternatives.
   base::Result<Atom> options(Flags flags, int depth) {
     bool on = true;
     for (; !reader_.ended() && reader_.peek() != ':' && reader_.peek() != ')'; ++reader_.at) {
@@ -387,7 +386,7 @@ class Translator {
   }
 
   PatternReader reader_;
-  bool named_ = false;  // then groups without a name are none
+  bool named_ = false;  // there are named groups, so groups without a name do not capture
 };
 
 }  // namespace

@@ -11,7 +11,7 @@
 namespace sluice::text {
 namespace {
 
-// Bytes at `at` that begin a character: `whole` says whether they are one.
+// The bytes at a place that begin a character; `whole` says whether they are a complete one.
 struct Begun {
   std::size_t bytes;
   bool whole;
@@ -25,7 +25,7 @@ Begun begun_at(std::string_view text, std::size_t at) {
   if (length == 0) return {1, false};
   for (std::size_t i = 1; i < length; ++i) {
     if (at + i == text.size()) return {i, false};
-    // Overlong forms, surrogates and what is above U+10FFFF show in the second byte.
+    // Overlong forms, surrogates and values above U+10FFFF are recognized at the second byte.
     const unsigned low = i > 1 ? 0x80 : first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
     const unsigned high = i > 1 ? 0xBF : first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
     if (byte(at + i) < low || byte(at + i) > high) return {i, false};

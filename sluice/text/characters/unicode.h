@@ -1,4 +1,4 @@
-// UTF-8, and what Unicode says of code points (through ICU).
+// UTF-8, and Unicode's properties of code points (through ICU).
 #pragma once
 
 #include <cstddef>
@@ -10,14 +10,14 @@
 
 namespace sluice::text {
 
-// The place of the first byte that is no UTF-8, or npos. Surrogates and overlong forms are none.
+// Returns the place of the first byte that is not UTF-8 (nor are surrogates and overlong forms), or npos.
 std::size_t first_invalid_utf8(std::string_view text);
-// OK, or kInvalidArgument that names `what`, the byte's place (after `offset` more bytes) and its value.
+// Returns OK, or kInvalidArgument with `what`, the byte's place (after `offset` more bytes) and its value.
 base::Status check_utf8(std::string_view text, std::string_view what, std::uint64_t offset = 0);
-// With U+FFFD for each longest part that could begin a character and does not go on as one.
+// Replaces each longest part that begins a character but does not complete it with U+FFFD.
 std::string replace_invalid_utf8(std::string_view text);
 
-// Of valid UTF-8: the code point that begins at `at`, which moves behind it.
+// Returns the code point that begins at `at` in valid UTF-8, and moves `at` to its end.
 inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const char32_t first = byte(at);
@@ -37,12 +37,12 @@ inline char32_t next_code_point(std::string_view text, std::size_t& at) {
   return (first & 0x07) << 18 | (byte(at - 3) & 0x3Fu) << 12 | (byte(at - 2) & 0x3Fu) << 6 |
          (byte(at - 1) & 0x3F);
 }
-// Bytes of the character that begins with this byte.
+// Returns the number of bytes of the character that begins with this byte.
 inline std::size_t utf8_length(char first) {
   const auto byte = static_cast<unsigned char>(first);
   return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
 }
-// Where the character that ends before `at` (> 0) begins.
+// Returns where the character that ends before `at` (> 0) begins.
 inline std::size_t previous_begin(std::string_view text, std::size_t at) {
   do --at;
   while (at > 0 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80);
@@ -60,17 +60,17 @@ bool is_number(char32_t code);           // N
 bool is_mark(char32_t code);             // M
 bool is_nonspacing_mark(char32_t code);  // Mn
 bool is_control(char32_t code);          // Cc, Cf, Co
-// A lower-case mapping is one code point but for U+0130, whose second is U+0307.
+// Returns the lower-case mapping, which is one code point except for U+0130, whose second is U+0307.
 char32_t lower_case(char32_t code);
 
-// The end of the grapheme cluster that begins at `at`, for a text that is walked from front to back.
+// Walks the grapheme clusters of a text from front to back.
 class Graphemes {
  public:
   explicit Graphemes(std::string_view text);
   ~Graphemes();
   Graphemes(const Graphemes&) = delete;
   Graphemes& operator=(const Graphemes&) = delete;
-  // False at the end.
+  // Returns false at the end.
   bool next(std::size_t& begin, std::size_t& end);
 
  private:

@@ -19,12 +19,12 @@ std::uint64_t pair_of(TokenId first, TokenId second) {
   return static_cast<std::uint64_t>(first) << 32 | second;
 }
 
-// The first in a heap is the one of the lowest rank, the leftmost of these.
+// Orders the heap: the lowest rank comes first, and among equal ranks the leftmost.
 bool later(const MergeCandidate& a, const MergeCandidate& b) {
   return a.rank != b.rank ? a.rank > b.rank : a.place > b.place;
 }
 
-// The parts of a word that belong to no token are one or many, which are joined when `fuse` says so.
+// The token for parts of a word that have no token of their own; `fuse` joins neighbouring parts to one.
 struct Unknown {
   TokenId id;
   std::uint32_t bytes;
@@ -127,7 +127,7 @@ class Bpe : public Model {
     flush(symbols, unknown);
   }
 
-  // False, and nothing was added, when there is no token for one of the bytes.
+  // Adds the byte tokens of a text; if one of them is missing, adds nothing and returns false.
   bool add_bytes(std::vector<Symbol>& symbols, std::string_view text) const {
     const auto known = [this](char c) { return byte_ids_[static_cast<unsigned char>(c)].has_value(); };
     if (!std::all_of(text.begin(), text.end(), known)) return false;
@@ -158,7 +158,7 @@ class Bpe : public Model {
       if (first.bytes == 0 || first.behind < 0) continue;
       Symbol& second = symbols[static_cast<std::size_t>(first.behind)];
       const Merge* const found = merges_.find(pair_of(first.id, second.id));
-      if (found == nullptr || found->id != top.id) continue;  // one of the two was merged meanwhile
+      if (found == nullptr || found->id != top.id) continue;  // one of the two was merged in the meantime
       first.id = top.id;
       first.bytes += second.bytes;
       first.behind = second.behind;
@@ -173,8 +173,8 @@ class Bpe : public Model {
 
   base::Status read_merges(const JsonObject& object);
 
-  // Whether a blank and the character before it are symbols of their own, before anything is merged: one that
-  // is left out would bring its neighbours together, and a blank that is unknown would join others.
+  // Whether a blank and the character before it are symbols of their own before anything is merged. An
+  // omitted character would join its neighbours, and an unknown blank would join others.
   bool keeps_characters_apart() const {
     const bool has_all =
         unknown_ || (byte_fallback_ && std::all_of(byte_ids_.begin(), byte_ids_.end(),
@@ -186,10 +186,10 @@ class Bpe : public Model {
   std::string prefix_, suffix_;
   std::optional<TokenId> unknown_;
   bool fuse_unknown_ = false, byte_fallback_ = false, ignore_merges_ = false;
-  bool bytes_ = false;    // words come as bytes
-  bool can_cut_ = false;  // at blanks
+  bool bytes_ = false;    // the model takes words as bytes
+  bool can_cut_ = false;  // words can be cut at blanks
   std::array<std::optional<TokenId>, 256> byte_ids_;
-  Vocabulary words_;  // with bytes_, the tokens as bytes
+  Vocabulary words_;  // with bytes_: the tokens as bytes
 };
 
 base::Status Bpe::read_merges(const JsonObject& object) {

@@ -18,7 +18,7 @@ const Kind kKinds[] = {
 
 base::Result<std::unique_ptr<Model>> read_model(const Json& json, const std::string& where) {
   SLUICE_TRY(const auto object, JsonObject::of(json, where));
-  // Old files do not say it.
+  // Old files have no "type".
   if (!object.has("type") && object.has("merges")) return read_bpe(object);
   if (!object.has("type") && object.has("max_input_chars_per_word")) return read_word_piece(object);
   return read_kind<std::unique_ptr<Model>>(object, "model", kKinds, 0);

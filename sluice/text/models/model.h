@@ -1,4 +1,4 @@
-// Models: which tokens a word is made of.
+// Models, which divide a word into tokens.
 #pragma once
 
 #include <memory>
@@ -15,25 +15,25 @@ namespace sluice::text {
 
 inline constexpr std::string_view kBlank = "\u2581";
 
-// A part of a word while its parts are merged.
+// A part of a word during merging.
 struct Symbol {
   TokenId id;
-  std::int32_t before, behind;  // places of the neighbours, or −1
-  std::uint32_t bytes;          // 0: merged into the one before it
+  std::int32_t before, behind;  // the indices of the neighbours, or −1
+  std::uint32_t bytes;          // 0: merged into the symbol before it
 };
 struct MergeCandidate {
   std::uint32_t rank;
-  std::uint32_t place;  // of the first symbol
-  TokenId id;           // of both together
+  std::uint32_t place;  // the index of the first symbol
+  TokenId id;           // the merged token
 };
-// The best way to the place of a byte.
+// The best path to a place in the word.
 struct PathNode {
   double score = 0;
-  std::int64_t from = -1;  // −1: there is no way
+  std::int64_t from = -1;  // −1: there is no path
   TokenId id = 0;
 };
 
-// What one thread needs to encode; models leave nothing in it that counts, but for the cache.
+// The memory with which one thread encodes. Only the cache matters to later calls.
 struct EncodeScratch {
   WordCache cache;
   std::vector<Symbol> symbols;
@@ -42,11 +42,11 @@ struct EncodeScratch {
   std::vector<Span> parts;
 };
 
-// Where tokens go.
+// Collects the tokens of a word.
 struct TokenSink {
   std::vector<TokenId>& ids;
-  std::vector<Span>* places;  // of each token in the text; null: nobody asks
-  std::uint32_t begin;        // where the word begins in the text
+  std::vector<Span>* places;  // the part of the text for each token; null: not requested
+  std::uint32_t begin;        // the place in the text where the word begins
 
   void put(TokenId id, std::size_t from, std::size_t to) {
     ids.push_back(id);
@@ -55,20 +55,20 @@ struct TokenSink {
   }
 };
 
-// Threads: any number of them, each with a scratch of its own; but for take_bytes().
+// Threads: any number of them, each with its own scratch; take_bytes() is not thread-safe.
 class Model {
  public:
   virtual ~Model() = default;
-  // A word that is not empty. kInvalidArgument where the model has no token for a part of it.
+  // Encodes a non-empty word. kInvalidArgument if the model has no token for a part of it.
   virtual base::Status encode(std::string_view word, EncodeScratch& scratch, TokenSink& sink) const = 0;
-  // Whether it can take words as bytes where its tokens are spelled in GPT-2's alphabet.
+  // Whether the model, whose tokens are spelled in GPT-2's alphabet, can take words as plain bytes.
   virtual bool can_take_bytes() const { return false; }
-  // From now on words come so.
+  // From now on the model gets words as plain bytes.
   virtual void take_bytes() {}
-  // Whether no token crosses a place where U+2581, which such models have for a blank, follows another
-  // character: then a text has the same tokens in pieces that begin there.
+  // Whether no token crosses a place at which U+2581, these models' blank, follows another character. A text
+  // then has the same tokens if it is encoded in pieces that begin at such places.
   virtual bool can_cut_at_blanks() const { return false; }
-  // The token that stands for any text.
+  // The token that can stand for any text.
   virtual std::optional<TokenId> wildcard() const { return std::nullopt; }
   const Vocabulary& vocabulary() const { return vocabulary_; }
 
@@ -76,7 +76,7 @@ class Model {
   Vocabulary vocabulary_;
 };
 
-// An unknown one is kUnimplemented.
+// kUnimplemented for an unknown model.
 base::Result<std::unique_ptr<Model>> read_model(const Json& json, const std::string& where);
 
 base::Result<std::unique_ptr<Model>> read_bpe(const JsonObject& object);

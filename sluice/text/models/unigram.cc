@@ -1,4 +1,4 @@
-// Unigram, SentencePiece's model: the tokens whose scores have the greatest sum.
+// Unigram, SentencePiece's model: finds the tokens with the greatest sum of scores.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace sluice::text {
 namespace {
 
-constexpr double kUnknownPenalty = 10;  // below the lowest score, as in SentencePiece
+constexpr double kUnknownPenalty = 10;  // subtracted from the lowest score, as in SentencePiece
 
 class Unigram : public Model {
  public:
@@ -18,7 +18,7 @@ class Unigram : public Model {
 
   base::Status encode(std::string_view word, EncodeScratch& scratch, TokenSink& sink) const override {
     SLUICE_OK(find_path(word, scratch.path));
-    // From back to front; neighbours without a token are one.
+    // The path is read from back to front; adjacent parts without a token are joined.
     std::vector<Span>& parts = scratch.parts;
     parts.clear();
     bool unknown_before = false;
@@ -58,7 +58,7 @@ class Unigram : public Model {
     };
     for (std::size_t at = 0; at < word.size();) {
       const std::size_t character = utf8_length(word[at]);
-      bool alone = false;  // a token has this character and no other
+      bool alone = false;  // whether a token is exactly this character
       trie_.each(word, at, [&](std::size_t bytes, TokenId id) {
         offer(at, at + bytes, id, scores_[id]);
         alone = alone || bytes == character;
@@ -85,7 +85,7 @@ class Unigram : public Model {
   }
 
   ByteTrie trie_;
-  std::vector<double> scores_;  // by id
+  std::vector<double> scores_;  // [id]
   double lowest_ = std::numeric_limits<double>::infinity();
   std::optional<TokenId> unknown_;
   bool byte_fallback_ = false;

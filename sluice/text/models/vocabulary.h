@@ -16,37 +16,37 @@ namespace sluice::text {
 
 using TokenId = std::uint32_t;
 
-// More ids than any model has.
+// A limit above the number of ids of any model.
 inline constexpr std::int64_t kMaxVocabulary = std::int64_t{1} << 24;
 
-// Threads: any number of them may look.
+// Threads: any number of them may search.
 class Vocabulary {
  public:
   Vocabulary() = default;
   Vocabulary(Vocabulary&&) = default;
   Vocabulary& operator=(Vocabulary&&) = default;
 
-  // {"token": id, …}. Several tokens may have one id, as in Hugging Face's tokenizers.
+  // Reads {"token": id, …}. Several tokens may share an id, as in Hugging Face's tokenizers.
   static base::Result<Vocabulary> read(const JsonObject& object, const char* field);
 
-  // The last of equal texts counts.
+  // A later text replaces an equal one.
   void add(std::string text, TokenId id);
   std::optional<TokenId> find(std::string_view text) const;
-  // Null: no token has this id. Of several the first in the order of bytes; which one Hugging Face's
-  // tokenizers take differs from run to run.
+  // Returns the text of an id, or null. If several texts share the id, it is the first in byte order; Hugging
+  // Face's tokenizers choose a different one from run to run.
   const std::string* text(TokenId id) const { return id < texts_.size() ? texts_[id] : nullptr; }
-  // One more than the largest id.
+  // The largest id + 1.
   std::size_t size() const { return texts_.size(); }
-  // How many texts it has, which is less where ids leave gaps.
+  // The number of texts, which is less than size() if ids have gaps.
   std::size_t count() const { return ids_.size(); }
   // Calls visit(text, id) for each token, in any order.
   template <typename Visit>
   void each(const Visit& visit) const {
     for (const auto& [text, id] : ids_) visit(text, id);
   }
-  // Whether several tokens have one id.
+  // Whether several tokens share an id.
   bool shares_ids() const { return shares_ids_; }
-  // <0x00> … <0xFF>, as far as they are there.
+  // Finds a token <0x00> … <0xFF>, if it exists.
   std::optional<TokenId> find_byte(unsigned char byte) const;
 
  private:
@@ -55,7 +55,7 @@ class Vocabulary {
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
   };
   std::unordered_map<std::string, TokenId, Hash, std::equal_to<>> ids_;
-  std::vector<const std::string*> texts_;  // by id; the keys of ids_
+  std::vector<const std::string*> texts_;  // [id], pointing to the keys of ids_
   bool shares_ids_ = false;
 };
 

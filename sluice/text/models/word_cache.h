@@ -1,4 +1,4 @@
-// The ids of words that were encoded before.
+// A cache for the ids of words that were already encoded.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@
 
 namespace sluice::text {
 
-// Holds up to some 40,000 words and 4 MB; when it is full, it begins again. Threads: one at a time.
+// Holds up to about 40,000 words and 4 MB; a full cache is cleared. Threads: one at a time.
 class WordCache {
  public:
-  static constexpr std::size_t kMaxWord = 64, kMaxIds = 64;  // longer words are not kept
+  static constexpr std::size_t kMaxWord = 64, kMaxIds = 64;  // longer words are not cached
 
   struct Found {
-    const std::uint32_t* ids = nullptr;  // null: not there. Until the next put()
+    const std::uint32_t* ids = nullptr;  // null: not cached. Valid until the next put()
     std::size_t count = 0;
   };
 
@@ -41,7 +41,7 @@ class WordCache {
     return {slot.count == 1 ? &slot.ids : ids_.data() + slot.ids, slot.count};
   }
 
-  // `count` ids, at least one.
+  // Stores `count` ids, at least one.
   void put(std::string_view word, std::uint64_t hash, const std::uint32_t* ids, std::size_t count) {
     if (used_ == kSlots / 2 || texts_.size() > kMaxTexts || ids_.size() > kMaxTexts / 4) clear();
     Slot& slot = slots_[place_of(word, hash)];
@@ -59,7 +59,7 @@ class WordCache {
   static constexpr std::size_t kSlots = 1 << 16, kMaxTexts = 2 << 20;
   struct Slot {
     std::uint32_t hash = 0, text = 0;
-    std::uint32_t ids = 0;  // where they begin in ids_, or the one id
+    std::uint32_t ids = 0;  // where the ids begin in ids_, or the only id
     std::uint8_t length = 0, count = 0;
   };
 

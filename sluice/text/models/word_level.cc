@@ -1,4 +1,4 @@
-// WordLevel: a word is a token, or unknown.
+// WordLevel: each word is a token or unknown.
 #include "sluice/text/models/model.h"
 
 namespace sluice::text {

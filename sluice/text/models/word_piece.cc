@@ -1,4 +1,4 @@
-// WordPiece: the longest token that a word begins with, then the longest that goes on.
+// WordPiece: takes the longest token that begins a word, then repeatedly the longest that continues it.
 #include "sluice/text/byte_trie.h"
 #include "sluice/text/models/model.h"
 
@@ -58,7 +58,7 @@ class WordPiece : public Model {
     return {};
   }
 
-  ByteTrie first_, next_;  // of next_, what is behind the prefix
+  ByteTrie first_, next_;  // next_ has the tokens without their prefix
   std::string unknown_token_;
   std::optional<TokenId> unknown_;
   std::int64_t max_characters_ = 100;

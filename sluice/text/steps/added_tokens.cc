@@ -7,7 +7,7 @@
 namespace sluice::text {
 namespace {
 
-// Where the white space that ends at `end` begins.
+// Returns where the white space that ends at `end` begins.
 std::size_t space_before(std::string_view text, std::size_t end) {
   while (end > 0) {
     const std::size_t begin = previous_begin(text, end);
@@ -56,7 +56,7 @@ base::Result<AddedTokens> AddedTokens::read(const Json& list, const std::string&
     SLUICE_TRY(token.normalized, object.flag_or("normalized", !token.special));
     const auto in_model = model.find(token.content);
     const auto before = added.by_content_.find(token.content);
-    // The file's number is not what counts: a text that is known keeps its id, another gets the next.
+    // The file's number is ignored: a known text keeps its id, and a new one gets the next id.
     if (before != added.by_content_.end()) {
       token.id = added.tokens_[before->second].id;
     } else if (in_model) {
@@ -82,7 +82,7 @@ base::Result<AddedTokens> AddedTokens::read(const Json& list, const std::string&
     added.size_ = std::max(added.size_, token.id + std::size_t{1});
     added.tokens_.push_back(std::move(token));
   }
-  // Of those that are looked for by one text, the first counts.
+  // Among tokens that the same text finds, the first wins.
   std::unordered_map<std::string, std::size_t> looked_for[2];
   for (const Token& token : added.tokens_) {
     if (token.decoded.empty()) continue;
@@ -115,7 +115,7 @@ std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text, bool no
     if (token->left_strip) begin = std::max(space_before(text, begin), reached);
     if (token->right_strip) end = space_behind(text, end);
     if (reached < begin) parts.push_back({reached, begin, nullptr});
-    // White space that the token before it took is no token again.
+    // White space that the previous token took does not make another token.
     if (begin < end) parts.push_back({begin, end, token});
     reached = end;
   }

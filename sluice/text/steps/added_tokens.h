@@ -1,4 +1,4 @@
-// Tokens that are found in a text before any model sees it: special ones and those that were added later.
+// Tokens that are found in a text before the model sees it: special ones and ones that were added later.
 #pragma once
 
 #include <optional>
@@ -19,36 +19,36 @@ class AddedTokens {
   struct Token {
     TokenId id = 0;
     std::string content;
-    std::string decoded;  // what decoders see: the normalized content, of a token that is normalized
+    std::string decoded;  // the text for decoders: the normalized content of a normalized token
     bool single_word = false, left_strip = false, right_strip = false, normalized = false, special = false;
   };
-  // A part of a text that is a token, or (null) none.
+  // A part of a text: a token, or (null) ordinary text.
   struct Part {
     std::size_t begin, end;
     const Token* token;
   };
 
-  // The list "added_tokens". An id is the model's, or the next one: where the file has
-  // another, a warning says so.
+  // Reads the list "added_tokens". An id is the model's or the next one; a different one in the file is a
+  // warning.
   static base::Result<AddedTokens> read(const Json& list, const std::string& where, const Vocabulary& model,
                                         const Normalizer* normalizer);
 
-  // Cuts a text at the tokens that are looked for before it is normalized, or after it. What is no token is
-  // not cut further; together the parts are the text.
+  // Cuts a text at the tokens that are looked for before it is normalized, or after it. Text without tokens
+  // is not cut further. The parts together are the text.
   std::vector<Part> split(std::string_view text, bool normalized) const;
   bool empty(bool normalized) const { return tries_[normalized].empty(); }
 
   const Token* find(TokenId id) const;
   const Token* find(std::string_view content) const;
   bool is_special(std::string_view content) const;
-  // One more than the largest id.
+  // The largest id + 1.
   std::size_t size() const { return size_; }
 
  private:
   std::vector<Token> tokens_;
   std::unordered_map<TokenId, std::size_t> by_id_;
   std::unordered_map<std::string, std::size_t> by_content_;
-  ByteTrie tries_[2];  // of places in tokens_; 1: of normalized texts
+  ByteTrie tries_[2];  // of indices in tokens_; [1]: for normalized texts
   std::size_t size_ = 0;
 };
 

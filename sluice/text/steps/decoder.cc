@@ -16,7 +16,7 @@ using Tokens = std::vector<std::string>;
 
 constexpr char kReplacement[] = "\xEF\xBF\xBD";  // U+FFFD
 
-// One without settings.
+// A decoder without settings.
 class Plain : public Decoder {
  public:
   explicit Plain(void (*change)(Tokens&)) : change_(change) {}
@@ -35,10 +35,10 @@ void bytes_of_alphabet(Tokens& tokens) {
   tokens = {replace_invalid_utf8(bytes)};
 }
 
-// The byte that <0x41> stands for, or −1.
+// Returns the byte of a token such as <0x41>, or −1.
 int byte_of_token(const std::string& token) {
   if (token.size() != 6 || !base::starts_with(token, "<0x") || token[5] != '>') return -1;
-  // from_str_radix takes a sign.
+  // Rust's from_str_radix, which tokenizers uses, accepts a sign.
   const char* const begin = token.data() + (token[3] == '+' ? 4 : 3);
   unsigned byte = 0;
   const auto [end, error] = std::from_chars(begin, token.data() + 5, byte, 16);
@@ -76,7 +76,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view with
     text.replace(at, what.size(), with);
 }
 
-// What is written for people: without blanks before stops, and with contractions.
+// Makes the text readable: removes blanks before punctuation and joins contractions.
 void clean_up(std::string& token) {
   static constexpr const char* kPairs[][2] = {
       {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
@@ -121,7 +121,7 @@ class Metaspace : public Decoder {
   const bool strip_first_;
 };
 
-// Of a network that says a token for each moment: what it says again at once is one.
+// For networks that output a token for each moment: immediate repetitions count as one token.
 class Ctc : public Decoder {
  public:
   Ctc(std::string pad, std::string delimiter, bool cleanup)
@@ -161,7 +161,7 @@ class Replace : public Decoder {
   Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
   base::Status apply(Tokens& tokens) const override {
     for (std::string& token : tokens) {
-      if (token.empty()) continue;  // nothing matches in it
+      if (token.empty()) continue;  // an empty token has no matches
       std::string out;
       std::size_t reached = 0;
       SLUICE_OK(pattern_.each(token, [&](std::size_t begin, std::size_t end) {

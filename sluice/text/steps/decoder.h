@@ -1,4 +1,4 @@
-// Decoders: from tokens back to a text.
+// Decoders, which turn tokens back into a text.
 #pragma once
 
 #include <memory>
@@ -13,11 +13,11 @@ namespace sluice::text {
 class Decoder {
  public:
   virtual ~Decoder() = default;
-  // What the tokens become; the text is what is left, joined.
+  // Changes the tokens; the resulting strings, joined, are the text.
   virtual base::Status apply(std::vector<std::string>& tokens) const = 0;
 };
 
-// One that does nothing for null. An unknown one is kUnimplemented.
+// Reads a decoder; for null it does nothing. kUnimplemented for an unknown one.
 base::Result<std::unique_ptr<const Decoder>> read_decoder(const Json& json, const std::string& where,
                                                           int depth = 0);
 

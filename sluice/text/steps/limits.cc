@@ -5,7 +5,7 @@
 namespace sluice::text {
 namespace {
 
-// Longer paddings than this are mistakes.
+// Longer paddings are mistakes.
 constexpr std::int64_t kMaxLength = std::int64_t{1} << 24;
 
 base::Result<Side> read_side(const JsonObject& object) {
@@ -34,7 +34,7 @@ void keep(Encoding& encoding, std::size_t length, Side side) {
   keep(encoding.tokens, length, side);
 }
 
-// The lengths of two texts that are cut to `length` together, the longer one first.
+// Divides `length` between two texts; the longer text is cut first.
 void share(std::size_t length, std::size_t& first, std::size_t& second) {
   std::size_t shorter = std::min(first, second);
   std::size_t longer = shorter > length ? shorter : std::max(shorter, length - shorter);

@@ -12,7 +12,7 @@ namespace {
 
 struct Item {
   char32_t code;
-  std::ptrdiff_t change;  // as Rewriter::change takes it
+  std::ptrdiff_t change;  // as in Rewriter::change
   std::uint8_t ccc;       // canonical combining class
 };
 
@@ -27,7 +27,7 @@ Item item_of(char32_t code, std::ptrdiff_t change) {
   return {code, change, u_getCombiningClass(static_cast<UChar32>(code))};
 }
 
-// All characters decomposed, and marks in their canonical order.
+// Decomposes all characters, and puts marks in their canonical order.
 std::vector<Item> decompose(const UNormalizer2* forms, std::string_view text) {
   std::vector<Item> items;
   items.reserve(text.size());
@@ -60,7 +60,7 @@ std::vector<Item> decompose(const UNormalizer2* forms, std::string_view text) {
   return items;
 }
 
-// UAX 15: each mark that is not blocked goes into the starter before it, where the two have a composite.
+// UAX 15: joins each mark that is not blocked with its starter if the two have a composite.
 class Composer {
  public:
   explicit Composer(std::vector<Item>& out) : out_(out) {}
@@ -104,7 +104,7 @@ class Composer {
   std::vector<Item> marks_;
 };
 
-// Below, no character changes in NFC.
+// Characters below these limits do not change in NFC.
 bool all_below(std::string_view text, char32_t limit) {
   for (std::size_t at = 0; at < text.size();)
     if (next_code_point(text, at) >= limit) return false;

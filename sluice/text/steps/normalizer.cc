@@ -10,7 +10,7 @@ namespace {
 
 using Made = base::Result<std::unique_ptr<const Normalizer>>;
 
-// Of a change that cannot fail and has no settings.
+// A normalizer that cannot fail and has no settings.
 class Plain : public Normalizer {
  public:
   explicit Plain(void (*change)(AlignedText&)) : change_(change) {}
@@ -133,7 +133,7 @@ class Replace : public Normalizer {
   Replace(Regex pattern, std::string content) : pattern_(std::move(pattern)), content_(std::move(content)) {}
 
   base::Status apply(AlignedText& text) const override {
-    if (text.text().empty()) return {};  // nothing matches in it
+    if (text.text().empty()) return {};  // an empty text has no matches
     std::vector<Span> found;
     SLUICE_OK(pattern_.each(text.text(), [&](std::size_t begin, std::size_t end) {
       found.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end)});

@@ -1,4 +1,4 @@
-// Normalizers: what a tokenizer does to a text before it looks for words.
+// Normalizers, which change a text before the tokenizer looks for words.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@ class Normalizer {
   virtual base::Status apply(AlignedText& text) const = 0;
 };
 
-// One that does nothing for null. An unknown one is kUnimplemented.
+// Reads a normalizer; for null it does nothing. kUnimplemented for an unknown one.
 base::Result<std::unique_ptr<const Normalizer>> read_normalizer(const Json& json, const std::string& where,
                                                                 int depth = 0);
 
-// Unicode's normal forms, with alignments as the crate unicode-normalization-alignments has them.
+// Applies Unicode's normal forms, with the alignments of the crate unicode-normalization-alignments.
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 void normalize(NormalForm form, AlignedText& text);
 
-// SentencePiece's table of replacements (precompiled_charsmap, in base64): a double array of keys before
-// their texts.
+// Reads SentencePiece's table of replacements (precompiled_charsmap, in base64): a double array of keys,
+// followed by their texts.
 base::Result<std::unique_ptr<const Normalizer>> read_precompiled(const JsonObject& object);
 
 }  // namespace sluice::text

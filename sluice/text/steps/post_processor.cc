@@ -11,7 +11,7 @@ namespace {
 
 using Made = base::Result<std::unique_ptr<const PostProcessor>>;
 
-// Tokens that are always the same.
+// Constant tokens.
 struct FixedTokens {
   std::vector<std::uint32_t> ids;
   std::vector<std::string> names;
@@ -46,7 +46,7 @@ Encoding fixed(const FixedTokens& tokens, std::uint32_t type, bool with_offsets)
   return made;
 }
 
-// The white space at the front and the back of a token, in characters; GPT-2's alphabet spells the space Ġ.
+// White space of a token, by characters. GPT-2's alphabet spells the space Ġ.
 bool is_space(char32_t code) { return code == byte_alphabet()[' '] || is_white_space(code); }
 
 std::size_t leading_spaces(std::string_view token) {
@@ -65,13 +65,13 @@ std::size_t trailing_spaces(std::string_view token) {
   return count;
 }
 
-// Takes the white space of the tokens out of their offsets.
+// Removes the white space of the tokens from their offsets.
 void trim_offsets(EncodedPart& part, bool prefix_space) {
   for (std::size_t i = 0; i < part.tokens.offsets.size(); ++i) {
     const std::string& token = part.tokens.tokens[i];
     Span& offset = part.tokens.offsets[i];
     std::size_t leading = leading_spaces(token);
-    // A space that was put before the text is not in its offsets.
+    // The offsets do not include a space that was put before the text.
     if (leading == 1 && prefix_space && (i == 0 || offset.begin == 0)) leading = 0;
     for (; leading > 0 && offset.begin < offset.end; --leading)
       offset.begin += static_cast<std::uint32_t>(utf8_length(part.text[offset.begin]));
@@ -128,7 +128,7 @@ class Template : public PostProcessor {
   const std::vector<Piece> pieces_[2];
 };
 
-// BERT's and RoBERTa's: CLS text SEP, and of a second one text SEP or SEP text SEP.
+// BERT writes CLS text SEP, and for a second text adds text SEP. RoBERTa adds SEP text SEP for it.
 class Around : public PostProcessor {
  public:
   FixedTokens cls, sep;
@@ -166,7 +166,7 @@ class Sequence : public PostProcessor {
     for (const auto& step : steps_) count += step->added(pair);
     return count;
   }
-  // A template makes parts of its own, which a second one would not know.
+  // A template makes new parts, which a second template could not use.
   static bool ends_parts(const PostProcessor& step) {
     return dynamic_cast<const Template*>(&step) != nullptr;
   }
@@ -181,7 +181,7 @@ base::Result<std::uint32_t> read_id(const JsonObject& object, const Json& number
   return number.get<std::uint32_t>();
 }
 
-// ["[CLS]", 101]
+// Reads ["[CLS]", 101].
 base::Result<FixedTokens> read_token(const JsonObject& object, const char* name) {
   SLUICE_TRY(const Json* const pair, object.list(name));
   if (pair->size() != 2 || !(*pair)[0].is_string())

@@ -1,4 +1,4 @@
-// Post-processors: what is put around the tokens of one or two texts.
+// Post-processors, which put tokens around the tokens of one or two texts.
 #pragma once
 
 #include <memory>
@@ -10,32 +10,32 @@
 
 namespace sluice::text {
 
-// Tokens of a text, or of a template.
+// The tokens of a text, or of a template.
 struct EncodedPart {
   Encoding tokens;
-  std::string_view text;  // that the offsets are of
+  std::string_view text;  // the text that the offsets refer to
 };
 
-// The parts one behind the other.
+// Returns the parts, joined in order.
 Encoding join_parts(std::vector<EncodedPart> parts);
 
 struct PostProcessing {
   bool special_tokens = true;
-  bool offsets = false;  // those that are put in have offsets and names too
+  bool offsets = false;  // added tokens have offsets and names too
 };
 
 // Threads: any number of them.
 class PostProcessor {
  public:
   virtual ~PostProcessor() = default;
-  // Of one text or two.
+  // Processes one text or two.
   virtual std::vector<EncodedPart> apply(std::vector<EncodedPart> parts,
                                          const PostProcessing& wanted) const = 0;
-  // How many special tokens it adds to one text, or to two.
+  // Returns the number of special tokens that it adds to one text, or to two.
   virtual std::size_t added(bool pair) const = 0;
 };
 
-// One that does nothing for null. An unknown one is kUnimplemented.
+// Reads a post-processor; for null it does nothing. kUnimplemented for an unknown one.
 base::Result<std::unique_ptr<const PostProcessor>> read_post_processor(const Json& json,
                                                                        const std::string& where,
                                                                        int depth = 0);

@@ -12,11 +12,11 @@ namespace {
 
 using Made = base::Result<std::unique_ptr<PreTokenizer>>;
 
-// What becomes of the parts of a piece that match: of "a-b" with "-", [a b], [a - b], [a- b], [a -b]; the
-// last is as the second, with neighbours that match together.
+// The treatment of matching parts. "a-b" with "-" becomes [a b], [a - b], [a- b], [a -b]; the last one is
+// like the second, but with adjacent matches joined.
 enum class Behavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWithNext, kContiguous };
 
-// Makes pieces of the parts of a piece, which come from front to back.
+// Makes pieces from the parts of a piece, which are added from front to back.
 class Parts {
  public:
   explicit Parts(Behavior behavior) : behavior_(behavior) {}
@@ -31,7 +31,7 @@ class Parts {
     }
   }
 
-  // The piece ends.
+  // Ends the current piece.
   void finish() {
     bool before = false;
     std::vector<Span> joined;
@@ -92,7 +92,7 @@ base::Status split(const Regex& regex, bool invert, Behavior behavior, std::stri
   return {};
 }
 
-// At each character for which `is_match` holds.
+// Splits a text at each character for which `is_match` holds.
 template <typename IsMatch>
 void split_characters(const IsMatch& is_match, Behavior behavior, std::string_view text,
                       std::vector<Span>& pieces) {
@@ -152,7 +152,7 @@ class Bert : public PreTokenizer {
   }
 };
 
-// Runs of \w, and runs of what is neither \w nor white space.
+// Splits into runs of \w, and runs of characters that are neither \w nor white space.
 class Whitespace : public PreTokenizer {
  public:
   base::Status apply(AlignedText& text, std::vector<Span>& pieces) const override {
@@ -185,7 +185,7 @@ class UnicodeScripts : public PreTokenizer {
   }
 };
 
-// Pieces of so many characters.
+// Splits into pieces of a fixed number of characters.
 class FixedLength : public PreTokenizer {
  public:
   explicit FixedLength(std::int64_t length) : length_(length) {}
@@ -222,7 +222,7 @@ class Split : public PreTokenizer {
   const bool invert_;
 };
 
-// Writes each piece again by `write(rewriter, piece)`; what is between them is left out.
+// Rewrites each piece with write(rewriter, piece), and leaves out the text between them.
 template <typename Write>
 void rewrite_pieces(AlignedText& text, std::vector<Span>& pieces, const Write& write) {
   Rewriter rewriter(text);
@@ -285,7 +285,7 @@ class Metaspace : public PreTokenizer {
     rewrite_pieces(text, pieces,
                    [&](Rewriter& rewriter, const Span& piece) { write(text, piece, rewriter); });
     if (!split_) return {};
-    // A piece begins with each replacement.
+    // Each replacement begins a piece.
     std::vector<Span> words;
     for (const Span& piece : pieces) {
       std::uint32_t begin = piece.begin;

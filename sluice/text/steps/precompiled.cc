@@ -8,7 +8,7 @@
 namespace sluice::text {
 namespace {
 
-// Longer clusters of graphemes are looked up character by character, as SentencePiece does.
+// Longer grapheme clusters are looked up by character, as in SentencePiece.
 constexpr std::size_t kLongGrapheme = 6;
 
 class Precompiled : public Normalizer {
@@ -49,7 +49,7 @@ class Precompiled : public Normalizer {
   }
 
  private:
-  // The text for the shortest key that `key` begins with.
+  // Returns the text of the shortest key that `key` begins with.
   std::optional<std::string_view> replacement(std::string_view key) const {
     std::size_t node = offset_of(units_[0]);
     for (const char c : key) {
@@ -83,7 +83,7 @@ class Precompiled : public Normalizer {
   }
 
   const std::vector<std::uint32_t> units_;
-  const std::string texts_;  // each ends with a zero
+  const std::string texts_;  // each ends with a NUL
 };
 
 }  // namespace

@@ -14,7 +14,7 @@ struct ScriptRange {
 };
 constexpr std::size_t kAny = static_cast<std::size_t>(-1);
 
-// Properties whose short names have four letters and which are no scripts.
+// Short names with four letters of properties that are not scripts.
 constexpr std::string_view kNoScripts =
     "ahex cwcf cwcm dash emod ideo idsb idst idsu incb mark math oidc oids term word xidc xids zzzz";
 
@@ -38,7 +38,7 @@ std::vector<ScriptRange> read_scripts() {
     const CodePoints known = property(script).without(unknown);
     for (const auto& [first, last] : known.ranges()) ranges.push_back({first, last, i});
   }
-  // Kana, and the mark that lengthens them.
+  // Hiragana and Katakana count as Han.
   for (const char* const name : {"hira", "kana"}) {
     const CodePoints& set = property(name);
     for (ScriptRange& range : ranges)

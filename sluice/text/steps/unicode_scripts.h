@@ -8,8 +8,8 @@
 
 namespace sluice::text {
 
-// Kana count as Han, and a blank belongs to what is before it; so do characters that are newer than its
-// table. What is before the first character of a script is left out.
+// Kana count as Han. A blank belongs to the text before it, and so do characters that are newer than the
+// table. Text before the first character with a script is left out.
 void split_at_scripts(std::string_view text, std::vector<Span>& pieces);
 
 }  // namespace sluice::text

@@ -19,8 +19,8 @@ namespace {
 constexpr char kLlama3Pattern[] =
     "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
     "\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
-constexpr std::size_t kBatch = std::size_t{1} << 20;  // bytes of text a task
-constexpr std::size_t kWordCost = 64;                 // bytes of the table, besides the word
+constexpr std::size_t kBatch = std::size_t{1} << 20;  // bytes of text in each task
+constexpr std::size_t kWordCost = 64;                 // bytes of each entry of the table, besides the word
 
 struct Hash {
   using is_transparent = void;
@@ -28,7 +28,7 @@ struct Hash {
 };
 using Counts = std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>>;
 
-// How often each word is there, within bounds of memory.
+// Counts words, within a limit of memory.
 class WordTable {
  public:
   explicit WordTable(std::uint64_t memory) : memory_(memory) {}
@@ -40,7 +40,7 @@ class WordTable {
       words_ += count;
       if (is_new) used_ += word.size() + kWordCost;
     }
-    // Rare words count least for what is merged.
+    // Rare words matter least for the merges.
     while (used_ > memory_) forget(++forgotten_);
   }
 
@@ -121,11 +121,11 @@ std::uint64_t pair_of(std::uint32_t first, std::uint32_t second) {
   return static_cast<std::uint64_t>(first) << 32 | second;
 }
 
-// A pair that may be merged, as often as it was there when it was put into the queue.
+// A pair that may be merged, with its count when it was put into the queue.
 struct Candidate {
   std::uint64_t count;
   std::uint64_t pair;
-  std::vector<std::uint32_t> words;  // where it is
+  std::vector<std::uint32_t> words;  // the words that contain it
   bool operator<(const Candidate& other) const {
     return count != other.count ? count < other.count : pair > other.pair;
   }
@@ -133,7 +133,7 @@ struct Candidate {
 
 class Merger {
  public:
-  // Tokens: special ones, then the bytes in the order of GPT-2's alphabet.
+  // The first tokens are the special ones, then the bytes in the order of GPT-2's alphabet.
   Merger(const BpeTraining& training, const Counts& counts) : training_(training) {
     for (const std::string& token : training.special_tokens) id_of(token);
     std::vector<char32_t> alphabet(byte_alphabet().begin(), byte_alphabet().end());
@@ -250,7 +250,7 @@ class Merger {
   std::unordered_map<std::string, std::uint32_t> ids_;
   std::vector<std::string> texts_;
   std::vector<Word> words_;
-  FlatMap<std::int64_t> counts_;  // of pairs
+  FlatMap<std::int64_t> counts_;  // [pair]
   std::priority_queue<Candidate> queue_;
   std::vector<std::uint64_t> merges_;
 };
@@ -260,10 +260,10 @@ std::string json_of(const BpeTraining& training, const Merger& merger) {
   ordered_json vocabulary = ordered_json::object(), merges = ordered_json::array(),
                added = ordered_json::array();
   const auto& texts = merger.texts();
-  ordered_json::object_t entries;  // push_back: no look-up for each
+  ordered_json::object_t entries;  // push_back avoids a look-up for each
   for (std::size_t id = 0; id < texts.size(); ++id) entries.push_back({texts[id], id});
   vocabulary = std::move(entries);
-  // A pair that was merged twice counts once, at its last place, as tokenizers keeps it.
+  // A pair that was merged twice counts once, at its last place, as in tokenizers.
   std::unordered_map<std::uint64_t, std::size_t> last;
   for (std::size_t i = 0; i < merger.merges().size(); ++i) last[merger.merges()[i]] = i;
   for (std::size_t i = 0; i < merger.merges().size(); ++i) {
@@ -324,7 +324,7 @@ base::Status check(const BpeTraining& training) {
     return base::fail(Code::kInvalidArgument, "the special token '", *twice, "' is given twice");
   for (const std::string& token : tokens) {
     SLUICE_OK(check_utf8(token, "a special token"));
-    // Bytes are tokens already.
+    // Bytes already are tokens.
     const auto bytes = from_byte_alphabet(token);
     if (token.empty() || (bytes && bytes->size() == 1))
       return base::fail(Code::kInvalidArgument, "'", token,

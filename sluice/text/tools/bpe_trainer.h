@@ -14,26 +14,26 @@ namespace sluice::text {
 struct BpeTraining {
   std::vector<std::string> files;
   InputOptions input;
-  std::int64_t vocabulary_size = 32'000;  // special tokens and the 256 bytes included
-  std::uint64_t min_frequency = 0;        // of a pair that is merged
+  std::int64_t vocabulary_size = 32'000;  // includes special tokens and the 256 bytes
+  std::uint64_t min_frequency = 0;        // the lowest count of a pair that is merged
   std::vector<std::string> special_tokens;
-  std::string pattern = "gpt2";  // how texts are cut into words: gpt2, llama3, or a regular expression
+  std::string pattern = "gpt2";  // cuts texts into words: gpt2, llama3, or a regular expression
   int workers = 0;               // 0: one for each core
-  std::uint64_t memory = std::uint64_t{2} << 30;           // bytes that the table of words may take
-  std::function<void(std::uint64_t bytes)> progress = {};  // of text that was counted
+  std::uint64_t memory = std::uint64_t{2} << 30;           // limits the bytes of the table of words
+  std::function<void(std::uint64_t bytes)> progress = {};  // bytes of counted text
 };
 
 struct BpeReport {
   std::string json;  // the tokenizer
   std::uint64_t bytes = 0, words = 0, distinct = 0, merges = 0;
   std::int64_t tokens = 0;
-  // Words seen at most so often were forgotten, because the table was full; 0: none were.
+  // Words with at most this count were forgotten, because the table was full; 0: no word was.
   std::uint64_t forgotten = 0;
 };
 
-// The merges are those of tokenizers' BpeTrainer with the alphabet of bytes, on the same text: pairs by their
-// count, and of equal ones the one with the lower ids. Lines of text are counted with their ends, as its
-// train(files) does.
+// The merges equal those of tokenizers' BpeTrainer with the alphabet of bytes on the same text: pairs by
+// descending count, and with equal counts the pair with the lower ids. Lines are counted with their ends, as
+// its train(files) does.
 base::Result<BpeReport> train_bpe(const BpeTraining& training);
 
 }  // namespace sluice::text

@@ -35,7 +35,7 @@ InputFormat format_of(const std::string& file, InputFormat format) {
                                                                         : InputFormat::kText;
 }
 
-// Opens a file at a place of its unpacked bytes.
+// Opens a file at a place in its unpacked bytes.
 base::Result<std::unique_ptr<data::Source>> open_at(const std::string& file, std::uint64_t begin) {
   SLUICE_TRY(auto source, data::open_source(file));
   if (begin > 0) {
@@ -47,7 +47,7 @@ base::Result<std::unique_ptr<data::Source>> open_at(const std::string& file, std
   return source;
 }
 
-// Lines, paragraphs or the whole of a file.
+// Reads lines, paragraphs or the whole of a file.
 class TextReader : public DocumentReader {
  public:
   TextReader(std::unique_ptr<data::Source> source, SampleBy sample_by, bool is_json, bool keep_ends,
@@ -83,7 +83,7 @@ class TextReader : public DocumentReader {
     while (!bytes.empty() && (bytes.back() == '\n' || bytes.back() == '\r')) bytes.pop_back();
   }
 
-  // Puts the next line, its end included, behind the document. False: it ended without one.
+  // Appends the next line, with its end, to the document. False: the file ended without an end of line.
   base::Result<bool> next_line(RawDocument& document) {
     for (;;) {
       if (used_ == have_) {

@@ -1,4 +1,4 @@
-// Token files of nanoGPT, llm.c and Megatron-LM, and sets of Streaming.
+// Converts token files of nanoGPT, llm.c and Megatron-LM, and sets of Streaming.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -21,10 +21,10 @@ using nlohmann::json;
 constexpr std::size_t kHeaderInts = 256;
 constexpr std::int32_t kGpt2Magic = 20240520, kGpt2Version = 1;      // uint16
 constexpr std::int32_t kLlama3Magic = 20240801, kLlama3Version = 7;  // uint32
-constexpr std::size_t kMaxTokens = std::size_t{1} << 27;             // of a document
-constexpr std::size_t kAtOnce = std::size_t{1} << 20;                // tokens that are copied together
+constexpr std::size_t kMaxTokens = std::size_t{1} << 27;             // in a document
+constexpr std::size_t kAtOnce = std::size_t{1} << 20;                // tokens that are copied at a time
 
-// The ids in a file of another program.
+// The ids in another program's file.
 struct ForeignIds {
   std::string name;
   MappedFile file;
@@ -164,7 +164,7 @@ base::Result<std::string> made_of(const TokenImportOptions& options) {
   return base::hexadecimal(base::sha256(base::with_json_texts(facts).dump()));
 }
 
-// One file of ids without documents.
+// Writes one file of ids without documents.
 base::Status export_plain(const TokenSet& set, TokenFormat format, const std::string& path) {
   std::size_t width = 2;
   std::string header;

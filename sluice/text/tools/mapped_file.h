@@ -1,4 +1,4 @@
-// A file's bytes in memory, as they are needed.
+// Maps a file's bytes into memory.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,8 @@
 
 namespace sluice::text {
 
-// To read. A file that is cut short meanwhile ends the process (SIGBUS), as with any mapping. Threads: any.
+// For reading. If the file is cut short later, the process ends with SIGBUS, as with any mapping. Threads:
+// any.
 class MappedFile {
  public:
   static base::Result<MappedFile> open(const std::string& path);
@@ -18,7 +19,7 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
   std::string_view bytes() const { return {static_cast<const char*>(memory_), size_}; }
-  // Pages that were read and are needed no more are given back: `bytes` from the front.
+  // Gives back the memory of the first `bytes`, which were read and are no longer needed.
   void forget(std::size_t bytes) const;
 
  private:

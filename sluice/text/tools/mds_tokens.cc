@@ -8,17 +8,17 @@
 namespace sluice::text {
 namespace {
 
-// One set.
+// Imports one set.
 class MdsImporter {
  public:
   MdsImporter(const TokenImportOptions& options, SetWriter& writer, std::size_t file)
       : options_(options), writer_(writer), file_(file) {}
 
-  // From a sample of the set and an id of it on, where a document begins.
+  // Begins at an id of a sample of the set, where a document begins.
   base::Status run(std::int64_t first, std::size_t skip) {
     SLUICE_TRY(const data::MdsSet set, data::MdsSet::open(options_.files[file_]));
     SLUICE_OK(find_column(set));
-    std::int64_t begin = 0;  // of the shard, in samples
+    std::int64_t begin = 0;  // the shard's first sample
     for (std::size_t number = 0; number < set.shards().size(); ++number) {
       const std::int64_t end = begin + set.shards()[number].samples;
       if (first < end) {
@@ -69,7 +69,7 @@ class MdsImporter {
     return is_document ? end_document(number + 1, 0) : base::Status();
   }
 
-  // `sample` and `id`: where the next one begins.
+  // `sample` and `id` are where the next document begins.
   base::Status end_document(std::int64_t sample, std::size_t id) {
     if (document_.empty()) return {};
     SLUICE_OK(
@@ -78,13 +78,13 @@ class MdsImporter {
     return {};
   }
 
-  static constexpr std::size_t kMaxTokens = std::size_t{1} << 27;  // of a document
+  static constexpr std::size_t kMaxTokens = std::size_t{1} << 27;  // in a document
   const TokenImportOptions& options_;
   SetWriter& writer_;
   const std::size_t file_;
   std::size_t column_ = 0;
   data::MdsEncoding encoding_;
-  std::vector<std::uint32_t> document_;  // so far
+  std::vector<std::uint32_t> document_;  // the ids so far
 };
 
 }  // namespace

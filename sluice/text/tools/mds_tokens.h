@@ -1,4 +1,4 @@
-// Tokens in sets of MosaicML's Streaming.
+// Imports tokens from sets of MosaicML's Streaming.
 #pragma once
 
 #include "sluice/text/tools/pack.h"
@@ -6,7 +6,7 @@
 
 namespace sluice::text {
 
-// Adds the documents of the sets options.files, from where the writer's last run ended.
+// Adds the documents of the sets options.files, from where the writer's previous run ended.
 base::Status import_mds(const TokenImportOptions& options, SetWriter& writer);
 
 }  // namespace sluice::text

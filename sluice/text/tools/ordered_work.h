@@ -1,4 +1,4 @@
-// Work on several threads whose results come in the order of the tasks, a bounded number of them ahead.
+// Runs tasks on several threads and delivers their results in order, with a limit on tasks ahead.
 #pragma once
 
 #include <condition_variable>
@@ -14,12 +14,12 @@
 
 namespace sluice::text {
 
-// Bytes that are on their way. Threads: all members from any thread.
+// Counts the bytes of unfinished tasks. Threads: all members from any thread.
 class BytesAhead {
  public:
   explicit BytesAhead(std::size_t limit) : limit_(limit) {}
 
-  // Waits until fewer than the limit are. False: cancel() was called.
+  // Waits until the count is below the limit. False: cancel() was called.
   bool wait() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return cancelled_ || taken_ < limit_; });
@@ -48,12 +48,12 @@ class BytesAhead {
   bool cancelled_ = false;
 };
 
-// No further task is made while those whose results are not consumed have so many bytes.
+// No further task is made while the tasks with unconsumed results have at least this number of bytes.
 inline constexpr std::size_t kBytesAhead = std::size_t{16} << 20;
 
-// `produce` gives the next task (false: none is left), on a thread of its own; `work` makes a result of it,
-// on `workers` threads; `consume` gets the results in order, on the caller's. The first error ends it.
-// Task::size() is in bytes.
+// `produce` makes the next task on its own thread (false: no task is left); `work` turns it into a result, on
+// `workers` threads; `consume` gets the results in order, on the caller's thread. The first error ends the
+// work. Task::size() is in bytes.
 template <typename Task, typename Made>
 base::Status ordered_work(std::size_t workers, const std::function<base::Result<bool>(Task&)>& produce,
                           const std::function<base::Result<Made>(Task&)>& work,

@@ -12,17 +12,17 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kBatch = std::size_t{1} << 18;  // bytes of text a task
+constexpr std::size_t kBatch = std::size_t{1} << 18;  // bytes of text in each task
 
 struct EncodedBatch {
   std::size_t file = 0;
   std::vector<std::uint32_t> ids;
-  std::vector<std::size_t> counts;    // of each document
-  std::vector<std::uint64_t> behind;  // where it ends in the file
+  std::vector<std::size_t> counts;    // [document]
+  std::vector<std::uint64_t> behind;  // [document]: where it ends in the file
   std::uint64_t bytes = 0;
 };
 
-// Everything that the bytes of the set depend on.
+// Hashes everything that determines the bytes of the set; "" if an input may change.
 base::Result<std::string> made_of(const Tokenizer& tokenizer, const TokenPackOptions& options) {
   json facts = {{"tokenizer", tokenizer.fingerprint()},
                 {"format", static_cast<int>(options.input.format)},
@@ -33,7 +33,7 @@ base::Result<std::string> made_of(const Tokenizer& tokenizer, const TokenPackOpt
                 {"end", options.end ? json(*options.end) : json()}};
   for (const std::string& file : options.files) {
     const auto known = data::stat_source(file);
-    // What cannot be looked at before it is read (a pipe) is not the same twice.
+    // An input without size and version before it is read, such as a pipe, may differ in the next run.
     if (!known && known.error().code() == Code::kNotFound) return tl::unexpected<Error>(known.error());
     if (!known || known->version.empty()) return std::string();
     facts["files"].push_back({file, known->size, known->version});
@@ -45,7 +45,7 @@ base::Result<EncodedBatch> encode(const Tokenizer& tokenizer, const TokenPackOpt
                                   DocumentBatch& batch) {
   EncodedBatch made;
   made.file = batch.file;
-  made.ids.reserve(batch.bytes / 2);  // seldom more: a vector that grows is in memory twice
+  made.ids.reserve(batch.bytes / 2);  // rarely exceeded; a growing vector is in memory twice
   for (RawDocument& document : batch.documents) {
     const std::uint64_t begin = document.begin, end = document.end;
     SLUICE_TRY(const std::string text,

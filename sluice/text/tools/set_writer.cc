@@ -14,9 +14,9 @@ namespace {
 using nlohmann::json;
 
 constexpr char kState[] = "state.json";
-constexpr std::size_t kMaxDocuments = std::size_t{1} << 22;  // of a file: their lengths are in memory
+constexpr std::size_t kMaxDocuments = std::size_t{1} << 22;  // in a file, as their lengths are in memory
 
-// Whether a state says of a file what this program says: its name becomes a path.
+// Checks a state's entry for a file: the name becomes a path, so it must be this program's own.
 bool is_file(const json& file, const std::string& name) {
   return file.is_object() && file.value("name", json()) == name &&
          file.value("documents", json()).is_number_unsigned() &&
@@ -65,7 +65,7 @@ base::Status SetWriter::prepare() {
     SLUICE_OK(base::make_directories(partial_));
     SLUICE_OK(write_state());
   }
-  // What the run did not finish.
+  // Files that the previous run did not finish are removed.
   SLUICE_TRY(const auto names, base::list_directory(partial_));
   for (const std::string& name : names) {
     bool whole = name == kState;
@@ -95,7 +95,7 @@ base::Status SetWriter::read_state() {
     continued_ = files_.size();
     return {};
   }
-  // A run that was killed before it had written a file leaves nothing that anybody needs.
+  // A run that was killed before its first complete file leaves nothing of use.
   if (readable && !state["files"].empty() && !options_.overwrite)
     return base::fail(Code::kAlreadyExists, partial_,
                       " is of a run that was stopped, of other files or settings: ",
@@ -137,12 +137,11 @@ base::Result<TokenSetReport> SetWriter::finish() {
     std::error_code error;
     std::filesystem::remove_all(partial_, error);
     if (error) return base::fail_errno(error.value(), "remove", partial_);
-    std::filesystem::remove(options_.folder, error);  // where nothing else is in it
+    std::filesystem::remove(options_.folder, error);  // succeeds only for an empty folder
     return base::fail(Code::kNotFound, "the input has no documents: no token files are written");
   }
   if (!complete_) {
-    complete_ =
-        true;  // in one state with the last file: a kill behind it must not have its documents written twice
+    complete_ = true;  // saved with the last file, so that a kill after it cannot repeat its documents
     SLUICE_OK(writer_ ? end_file(reached_) : write_state());
   }
   SLUICE_OK(move());
@@ -158,8 +157,7 @@ base::Result<TokenSetReport> SetWriter::finish() {
 }
 
 base::Status SetWriter::move() {
-  // Files of an older set that this one replaces; those of this one have come before only if the list is
-  // gone.
+  // These files replace an older set's. Some of them may have been moved already only if the list is gone.
   SLUICE_OK(base::remove_file(list_path()));
   for (const json& file : files_)
     for (const char* const end : {".bin", ".idx"}) {

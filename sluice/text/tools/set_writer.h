@@ -1,4 +1,4 @@
-// Writes the files of a set, and knows how far a run that was stopped had come.
+// Writes the files of a set, and records how far an interrupted run has come.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,17 +15,17 @@ namespace sluice::text {
 // Threads: one at a time.
 class SetWriter {
  public:
-  // `made_of`: everything that the bytes depend on; empty: a run that was stopped is not continued. `about`
-  // goes into PREFIX.json. kAlreadyExists where the set is there, or a run that was stopped was of something
+  // `made_of` identifies everything that determines the bytes; empty: an interrupted run is not resumed.
+  // `about` goes into PREFIX.json. kAlreadyExists for an existing set, or an interrupted run of something
   // else.
   static base::Result<SetWriter> open(const TokenSetOptions& options, int width, const std::string& made_of,
                                       nlohmann::json about);
 
-  // Where the last run's files end, as it said in `at`; null at the beginning.
+  // The `at` at the end of the previous run's files; null at the beginning.
   const nlohmann::json& reached() const { return reached_; }
-  // All files are written: only finish() is left.
+  // Whether all files are written, so that only finish() is left.
   bool complete() const { return complete_; }
-  // A document; `at` is where the next one begins.
+  // Adds a document; `at` is where the next one begins.
   base::Status add(const std::uint32_t* ids, std::size_t count, const nlohmann::json& at);
   // Moves the files to their place.
   base::Result<TokenSetReport> finish();
@@ -45,7 +45,7 @@ class SetWriter {
   std::string made_of_;
   nlohmann::json about_;
   std::string partial_;
-  nlohmann::json files_ = nlohmann::json::array();  // of those that are whole
+  nlohmann::json files_ = nlohmann::json::array();  // the complete files
   nlohmann::json reached_;
   bool complete_ = false;
   std::size_t continued_ = 0;

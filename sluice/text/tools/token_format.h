@@ -1,4 +1,4 @@
-// Numbers of Megatron-LM's index files.
+// Constants of Megatron-LM's index files.
 #pragma once
 
 #include <cstddef>

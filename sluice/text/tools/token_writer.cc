@@ -9,15 +9,15 @@
 namespace sluice::text {
 namespace {
 
-constexpr std::size_t kAtOnce = std::size_t{1} << 18;  // bytes that are written together
+constexpr std::size_t kAtOnce = std::size_t{1} << 18;  // bytes that are written at a time
 
 template <typename T>
 void put(std::string& to, T value) {
   to.append(reinterpret_cast<const char*>(&value),
-            sizeof value);  // all machines that are built for are little-endian
+            sizeof value);  // all supported machines are little-endian
 }
 
-// An index of many documents is written piece by piece.
+// Writes the index of many documents in pieces.
 template <typename T>
 base::Status put_list(base::AtomicFile& file, std::size_t count, const std::function<T(std::size_t)>& value) {
   std::string bytes;
@@ -50,7 +50,7 @@ base::Status TokenWriter::add(const std::uint32_t* ids, std::size_t count) {
                         documents(), " does not fit ", width_,
                         " bytes: was the vocabulary's size given too small?");
     bytes_.append(reinterpret_cast<const char*>(&ids[i]),
-                  width);  // little-endian: its lower bytes come first
+                  width);  // the lower bytes come first
     if (bytes_.size() >= kAtOnce) SLUICE_OK(write());
   }
   lengths_.push_back(static_cast<std::int32_t>(count));

@@ -10,7 +10,7 @@
 
 namespace sluice::text {
 
-// Bytes an id: 2 for a vocabulary of at most 65,536 tokens, else 4.
+// Returns the bytes of an id: 2 for a vocabulary of at most 65,536 tokens, else 4.
 int token_width(std::size_t vocabulary);
 
 // Both files appear when commit() succeeds, the index last. Threads: one at a time.
@@ -18,12 +18,12 @@ class TokenWriter {
  public:
   static base::Result<TokenWriter> create(const std::string& name, int width);
 
-  // A document. kOutOfRange where an id does not fit the width.
+  // Adds a document. kOutOfRange if an id does not fit the width.
   base::Status add(const std::uint32_t* ids, std::size_t count);
   base::Status commit();
   std::size_t documents() const { return lengths_.size(); }
   std::uint64_t tokens() const { return tokens_; }
-  // Of the bytes of NAME.bin: behind commit().
+  // The checksum of the bytes of NAME.bin, after commit().
   std::uint32_t crc32c() const { return crc_; }
 
  private:
