@@ -4,7 +4,7 @@ namespace sluice::pjrt {
 namespace {
 
 Code code_of(int number) {
-  // Sluice has no code of its own for a caller that did not prove who it is (16).
+  // Sluice has no code for a caller without authentication (16).
   if (number == 16) return Code::kPermissionDenied;
   return number > 0 && number < 16 ? static_cast<Code>(number) : Code::kUnknown;
 }
@@ -20,7 +20,7 @@ base::Status Api::missing(const char* name) const {
 base::Status Api::failed(c::PJRT_Error* error) const {
   auto code = c::make<c::PJRT_Error_GetCode_Args>();
   code.error = error;
-  // This call's own failure would lead back here: whatever it returns is dropped.
+  // An error of this call is dropped, because handling it would lead back here.
   if (const c::Slot get = slot(c::CallOf<c::PJRT_Error_GetCode_Args>::kOffset); get != nullptr) {
     reinterpret_cast<c::PJRT_Error* (*)(c::PJRT_Error_GetCode_Args*)>(get)(&code);
   }

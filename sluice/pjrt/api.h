@@ -30,7 +30,7 @@ class Api {
     return status(reinterpret_cast<c::PJRT_Error* (*)(Args*)>(found)(&args));
   }
 
-  // The plugin's error as ours: its code, its text. Takes the error.
+  // Converts the plugin's error to a Status with its code and text; takes ownership of the error.
   base::Status status(c::PJRT_Error* error) const {
     if (error == nullptr) [[likely]]
       return {};

@@ -70,7 +70,7 @@ base::Result<Event> Buffer::to_host(void* destination, size_t bytes) const {
     return base::fail(Code::kInvalidArgument, "cannot copy a buffer of ", type_->str(),
                       " to the host: expected room for ", type_->bytes(), " bytes, found ", bytes);
   }
-  // Said explicitly, since a device may keep another order of dimensions.
+  // The layout is explicit, since a device may store dimensions in another order.
   const size_t rank = type_->dims.size();
   constexpr size_t kUsualRank = 8;
   int64_t order[kUsualRank];
@@ -122,7 +122,7 @@ base::Result<HostView> Buffer::host_view() const {
     return base::fail(Code::kUnimplemented, "the memory of ", device_->kind(),
                       " cannot be read in place: copy the buffer to the host");
   }
-  // First the reference, so that nothing takes the buffer over while its value is awaited.
+  // The reference comes first, so that no program can take over the buffer during the wait.
   auto hold = c::make<c::PJRT_Buffer_IncreaseExternalReferenceCount_Args>();
   hold.buffer = raw_;
   SLUICE_OK(api.call(hold));

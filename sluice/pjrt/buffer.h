@@ -17,14 +17,14 @@ namespace c {
 struct PJRT_Buffer;
 }
 
-// The memory of a buffer, read in place. While it lives the buffer cannot be donated (a program copies
-// instead). It must be gone before its buffer.
+// The memory of a buffer, for reading in place. While a view exists, the buffer cannot be donated (a program
+// copies it instead). The view must be destroyed before its buffer.
 class HostView {
  public:
   HostView(HostView&& other) noexcept;
   HostView& operator=(HostView&&) = delete;
   ~HostView();
-  // Dense, last dimension fastest; as many bytes as the buffer's type says.
+  // Dense, last dimension fastest; as long as the buffer's type says.
   const void* data() const { return data_; }
 
  private:
@@ -37,11 +37,11 @@ class HostView {
 };
 
 // Move-only; keeps its client alive. An empty buffer has no value and may only be asked whether it is empty.
-// Its value may still be on its way: whatever uses it waits. Threads: const members from any thread.
+// The value may still be under way: every use of it waits. Threads: const members from any thread.
 class Buffer {
  public:
   Buffer() = default;
-  // Takes the plugin's handle. `type` is an interned one (types.h), `device` the client's.
+  // Takes ownership of the plugin's handle. `type` is interned (types.h), `device` is the client's.
   Buffer(std::shared_ptr<Client> client, Device* device, const stablehlo::Type* type, c::PJRT_Buffer* raw);
   Buffer(Buffer&& other) noexcept;
   Buffer& operator=(Buffer&& other) noexcept;
@@ -51,22 +51,22 @@ class Buffer {
   const stablehlo::Type& type() const { return *type_; }
   Device* device() const { return device_; }
 
-  // Starts a copy to `bytes` bytes of host memory, exactly as many as the type has: dense, last dimension
-  // fastest. The memory must live until the event is ready.
+  // Starts a copy to host memory. `bytes` must be the size of the type: dense, last dimension fastest. The
+  // memory must stay valid until the event is ready.
   base::Result<Event> to_host(void* destination, size_t bytes) const;
-  // The same, and waits.
+  // Copies in the same way, and waits.
   base::Status read(void* destination, size_t bytes) const;
-  // Waits until the value is there. The error of the program that should have made it, if it failed.
+  // Waits for the value. The error is that of the program which should have computed it.
   base::Status await() const;
   base::Result<Event> ready_event() const;
-  // The value in place, after waiting for it: where the device's memory is the host's, else kUnimplemented.
+  // Waits for the value and returns it in place; kUnimplemented unless the device's memory is the host's.
   base::Result<HostView> host_view() const;
-  // Whether the value is gone, because a program took it over (donation).
+  // Whether the value is gone because a program took over the buffer (donation).
   bool deleted() const;
 
-  // The buffers of this process that are alive now.
+  // The number of buffers that are alive in this process.
   static int64_t live() { return made() - freed(); }
-  // So far in this process.
+  // The numbers of buffers made and freed so far in this process.
   static int64_t made();
   static int64_t freed();
 

@@ -1,11 +1,11 @@
 // The part of the PJRT C API that Sluice uses, declared by hand from its documented layout (version 0.114).
 //
 // A plugin exports one function, GetPjrtApi, which returns a table of functions. A table only grows: a
-// function may be called when its place lies within the table's struct_size and is not null. Each function
-// takes one argument struct, zero-initialised, whose struct_size says where its last field ends; a plugin
-// takes structs that are larger than it expects and refuses smaller ones, so these follow the newest layout.
-// Functions return an error that the caller destroys, or null. What a call gives out as a pointer belongs to
-// the object asked, unless said otherwise.
+// function may be called if its place is within the table's struct_size and is not null. Each function takes
+// one argument struct, zero-initialised, whose struct_size is the end of its last field. A plugin takes
+// structs that are larger than it expects and refuses smaller ones, so these follow the newest layout.
+// Functions return null, or an error that the caller destroys. A pointer that a call returns belongs to the
+// object of the call, unless said otherwise.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct PJRT_LoadedExecutable;
 struct PJRT_SerializedExecutable;
 struct PJRT_TopologyDescription;
 
-// An optional feature's table in a chain.
+// The table of an optional feature, in a list of such tables.
 struct PJRT_Extension_Base {
   size_t struct_size;
   int type;
@@ -46,7 +46,7 @@ struct PJRT_Api_Version {
 // A place in the table of functions; its real type follows from the argument struct (see CallOf).
 using Slot = void (*)();
 
-// All functions in the order in which they were added.
+// All functions, in the order in which they were added to the API.
 struct PJRT_Api {
   size_t struct_size;
   PJRT_Extension_Base* extension_start;
@@ -129,7 +129,7 @@ static_assert(sizeof(PJRT_Api) == 40 + 138 * sizeof(Slot));
 
 enum PJRT_NamedValue_Type : unsigned { kString = 0, kInt64, kInt64List, kFloat, kBool };
 
-// A name with a value: an option going in, or an attribute coming out.
+// A name with a value: an option of a call, or an attribute of a result.
 struct PJRT_NamedValue {
   size_t struct_size;
   PJRT_Extension_Base* extension_start;
@@ -143,7 +143,7 @@ struct PJRT_NamedValue {
     float float_value;
     bool bool_value;
   };
-  size_t value_size;  // letters or elements; 1 for a single value
+  size_t value_size;  // characters or elements; 1 for a single value
 };
 
 enum PJRT_Buffer_Type : unsigned {
@@ -171,8 +171,8 @@ enum PJRT_Buffer_Type : unsigned {
 enum PJRT_HostBufferSemantics : unsigned {
   kImmutableOnlyDuringCall = 0,
   kImmutableUntilTransferCompletes = 1,
-  kImmutableZeroCopy = 2,  // until the device buffer is gone; it may be the host memory itself
-  kMutableZeroCopy = 3,    // the same, and the device may write to it
+  kImmutableZeroCopy = 2,  // unchanged while the device buffer exists, which may be the host memory itself
+  kMutableZeroCopy = 3,    // likewise, but the device may write to it
 };
 
 struct PJRT_Buffer_MemoryLayout_Tiled {
@@ -188,7 +188,7 @@ struct PJRT_Buffer_MemoryLayout_Tiled {
 struct PJRT_Buffer_MemoryLayout {
   size_t struct_size;
   PJRT_Extension_Base* extension_start;
-  PJRT_Buffer_MemoryLayout_Tiled tiled;  // the larger half of a union whose other half is never used here
+  PJRT_Buffer_MemoryLayout_Tiled tiled;  // the larger half of a union; the other half is never used here
   unsigned type;                         // 0: tiled
 };
 
@@ -196,7 +196,7 @@ struct PJRT_Buffer_MemoryLayout {
 struct PJRT_Program {
   size_t struct_size;
   PJRT_Extension_Base* extension_start;
-  const char* code;  // written to by OptimizedProgram alone
+  const char* code;  // only OptimizedProgram writes to it
   size_t code_size;
   const char* format;
   size_t format_size;
@@ -223,10 +223,10 @@ struct PJRT_ExecuteOptions {
   size_t num_hlo_output_callbacks;
 };
 
-// Where the fields that a plugin reads end: what goes into struct_size.
+// The end of the fields that a plugin reads: the value of struct_size.
 template <typename Struct>
 inline constexpr size_t kStructSize = 0;
-// Name and place of the function that takes these arguments.
+// The name and the place of the function that takes these arguments.
 template <typename Args>
 struct CallOf;
 
@@ -240,7 +240,7 @@ struct CallOf;
     static constexpr const char* kName = #function;                 \
     static constexpr size_t kOffset = offsetof(PJRT_Api, function); \
   }
-// The two fields that each argument struct begins with.
+// The two fields with which each argument struct begins.
 #define SLUICE_PJRT_HEAD \
   size_t struct_size;    \
   PJRT_Extension_Base* extension_start
@@ -283,7 +283,7 @@ struct PJRT_Plugin_Attributes_Args {
 };
 SLUICE_PJRT_CALL(PJRT_Plugin_Attributes, num_attributes);
 
-// Events: asynchronous work that ends well or with an error. The caller destroys them.
+// Events: asynchronous work that succeeds or fails. The caller destroys them.
 struct PJRT_Event_Destroy_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Event* event;
@@ -305,7 +305,7 @@ struct PJRT_Event_Await_Args {
   PJRT_Event* event;
 };
 SLUICE_PJRT_CALL(PJRT_Event_Await, event);
-// The callback owns the error that it is given.
+// The callback owns the error that it gets.
 struct PJRT_Event_OnReady_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Event* event;
@@ -314,8 +314,8 @@ struct PJRT_Event_OnReady_Args {
 };
 SLUICE_PJRT_CALL(PJRT_Event_OnReady, user_arg);
 
-// The store of several processes, as a client's creator offers it. An error is made by *callback_error; a
-// value that is given out is freed by the plugin with value_deleter_callback. Called from any thread.
+// The store that several processes share, as a client's creator offers it. *callback_error makes an error;
+// the plugin frees a returned value with value_deleter_callback. Called from any thread.
 using PJRT_CallbackError = PJRT_Error* (*)(int code, const char* message, size_t message_size);
 struct PJRT_KeyValueGetCallback_Args {
   SLUICE_PJRT_HEAD;
@@ -329,7 +329,7 @@ struct PJRT_KeyValueGetCallback_Args {
   void (*value_deleter_callback)(char* value);
 };
 SLUICE_PJRT_STRUCT(PJRT_KeyValueGetCallback_Args, value_deleter_callback);
-// Does not wait: kNotFound for a key that is not there.
+// Does not wait: kNotFound for a missing key.
 struct PJRT_KeyValueTryGetCallback_Args {
   SLUICE_PJRT_HEAD;
   const char* key;
@@ -357,12 +357,12 @@ struct PJRT_Client_Create_Args {
   SLUICE_PJRT_HEAD;
   const PJRT_NamedValue* create_options;
   size_t num_options;
-  PJRT_Error* (*kv_get_callback)(PJRT_KeyValueGetCallback_Args*);  // all three of them set, or none
+  PJRT_Error* (*kv_get_callback)(PJRT_KeyValueGetCallback_Args*);  // set all three, or none of them
   void* kv_get_user_arg;
   PJRT_Error* (*kv_put_callback)(PJRT_KeyValuePutCallback_Args*);
   void* kv_put_user_arg;
   PJRT_Client* client;
-  PJRT_Error* (*kv_try_get_callback)(PJRT_KeyValueTryGetCallback_Args*);  // older plugins do not have it
+  PJRT_Error* (*kv_try_get_callback)(PJRT_KeyValueTryGetCallback_Args*);  // missing in older plugins
   void* kv_try_get_user_arg;
 };
 SLUICE_PJRT_CALL(PJRT_Client_Create, kv_try_get_user_arg);
@@ -391,7 +391,7 @@ struct PJRT_Client_ProcessIndex_Args {
   int process_index;
 };
 SLUICE_PJRT_CALL(PJRT_Client_ProcessIndex, process_index);
-// All devices, those of other processes included.
+// All devices, including those of other processes.
 struct PJRT_Client_Devices_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Client* client;
@@ -440,7 +440,7 @@ struct PJRT_Device_GetDescription_Args {
   PJRT_DeviceDescription* device_description;
 };
 SLUICE_PJRT_CALL(PJRT_Device_GetDescription, device_description);
-// Whether this process drives it: nothing else can be done with another process's.
+// Whether this process drives the device; nothing else can be done with devices of other processes.
 struct PJRT_Device_IsAddressable_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Device* device;
@@ -508,8 +508,8 @@ struct PJRT_DeviceDescription_Attributes_Args {
 };
 SLUICE_PJRT_CALL(PJRT_DeviceDescription_Attributes, attributes);
 
-// Executables. A loaded one is tied to a client's devices; the executable behind it has the figures. Both are
-// the caller's to destroy.
+// Executables. A loaded executable is tied to a client's devices; the executable inside it has the
+// statistics. The caller destroys both.
 struct PJRT_LoadedExecutable_Destroy_Args {
   SLUICE_PJRT_HEAD;
   PJRT_LoadedExecutable* executable;
@@ -529,7 +529,7 @@ struct PJRT_LoadedExecutable_AddressableDevices_Args {
 };
 SLUICE_PJRT_CALL(PJRT_LoadedExecutable_AddressableDevices, num_addressable_devices);
 // One list of arguments and one list of outputs for each device. The plugin fills the lists of outputs and,
-// where it is given room for them, one event a device; the caller owns all of these.
+// if it has room for them, one event for each device; the caller owns all of these.
 struct PJRT_LoadedExecutable_Execute_Args {
   SLUICE_PJRT_HEAD;
   PJRT_LoadedExecutable* executable;
@@ -560,7 +560,7 @@ struct PJRT_Executable_OutputElementTypes_Args {
   size_t num_output_types;
 };
 SLUICE_PJRT_CALL(PJRT_Executable_OutputElementTypes, num_output_types);
-// The dimensions of all outputs one after the other, and how many each output has.
+// The dimensions of all outputs in sequence, and the number of dimensions of each output.
 struct PJRT_Executable_OutputDimensions_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Executable* executable;
@@ -596,7 +596,7 @@ struct PJRT_Executable_GetCompiledMemoryStats_Args {
   int64_t peak_unpadded_heap_bytes;
 };
 SLUICE_PJRT_CALL(PJRT_Executable_GetCompiledMemoryStats, peak_unpadded_heap_bytes);
-// The bytes live until the deleter is called with serialized_executable.
+// The bytes are valid until the deleter is called with serialized_executable.
 struct PJRT_Executable_Serialize_Args {
   SLUICE_PJRT_HEAD;
   const PJRT_Executable* executable;
@@ -618,8 +618,8 @@ struct PJRT_Executable_DeserializeAndLoad_Args {
 };
 SLUICE_PJRT_CALL(PJRT_Executable_DeserializeAndLoad, load_options);
 
-// Topologies: the devices of a machine that need not be here, and compiling for them. The description and the
-// executable are the caller's to destroy.
+// Topologies: descriptions of the devices of a machine that need not be here, and compiling for them. The
+// caller destroys the description and the executable.
 struct PJRT_TopologyDescription_Create_Args {
   SLUICE_PJRT_HEAD;
   const char* topology_name;
@@ -654,11 +654,11 @@ struct PJRT_Compile_Args {
   const PJRT_Program* program;
   const char* compile_options;  // a serialised CompileOptionsProto
   size_t compile_options_size;
-  PJRT_Client* client;  // null: none is there
+  PJRT_Client* client;  // null: without a client
   PJRT_Executable* executable;
 };
 SLUICE_PJRT_CALL(PJRT_Compile, executable);
-// Asked twice: with code null it gives the size and the format, then it fills the caller's memory.
+// Called twice: with a null `code` it returns the size and the format, then it fills the caller's memory.
 struct PJRT_Executable_OptimizedProgram_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Executable* executable;
@@ -666,13 +666,13 @@ struct PJRT_Executable_OptimizedProgram_Args {
 };
 SLUICE_PJRT_CALL(PJRT_Executable_OptimizedProgram, program);
 
-// Buffers. A donated one is deleted, but its handle must still be destroyed.
+// Buffers. The handle of a donated buffer must still be destroyed.
 struct PJRT_Buffer_Destroy_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Buffer* buffer;
 };
 SLUICE_PJRT_CALL(PJRT_Buffer_Destroy, buffer);
-// Gives the memory back; the handle must still be destroyed.
+// Frees the memory; the handle must still be destroyed.
 struct PJRT_Buffer_Delete_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Buffer* buffer;
@@ -706,14 +706,14 @@ struct PJRT_Buffer_ToHostBuffer_Args {
   PJRT_Event* event;
 };
 SLUICE_PJRT_CALL(PJRT_Buffer_ToHostBuffer, event);
-// The address of a buffer's memory; does not wait until its value is there.
+// Returns the address of a buffer's memory, without waiting for the value.
 struct PJRT_Buffer_UnsafePointer_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Buffer* buffer;
   uintptr_t buffer_pointer;
 };
 SLUICE_PJRT_CALL(PJRT_Buffer_UnsafePointer, buffer_pointer);
-// While the count is above zero the memory stays where it is and as it is, donation included.
+// While the count is above zero, the memory is neither moved nor changed, not even by donation.
 struct PJRT_Buffer_IncreaseExternalReferenceCount_Args {
   SLUICE_PJRT_HEAD;
   PJRT_Buffer* buffer;
@@ -729,7 +729,7 @@ SLUICE_PJRT_CALL(PJRT_Buffer_DecreaseExternalReferenceCount, buffer);
 #undef SLUICE_PJRT_CALL
 #undef SLUICE_PJRT_STRUCT
 
-// A struct ready to be filled in.
+// Returns a struct that is ready to be filled in.
 template <typename Struct>
 Struct make() {
   Struct made{};

@@ -13,7 +13,7 @@
 namespace sluice::pjrt {
 namespace {
 
-// Size, time and first page (which holds the build id) rather than a checksum of hundreds of megabytes.
+// Uses the size, the time and the first page (with the build id): a checksum would read hundreds of MB.
 std::string file_identity(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return path;
@@ -26,7 +26,7 @@ std::string file_identity(const std::string& path) {
 
 }  // namespace
 
-// XLA compiles for the very processor that it runs on.
+// XLA compiles for the exact processor that it runs on.
 std::string processor_identity() {
   std::ifstream info("/proc/cpuinfo");
   std::string line, identity;

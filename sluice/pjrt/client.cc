@@ -34,7 +34,7 @@ Client::~Client() {
 
 base::Status Client::open(const ClientOptions& options) {
   Options given = options.plugin_options;
-  // Other plugins refuse options that they do not know.
+  // Only the CPU plugin gets this option: other plugins refuse options that they do not know.
   if (plugin_->name() == "cpu") {
     if (options.cpu_device_count < 1) {
       return base::fail(Code::kInvalidArgument, "expected at least 1 CPU device, found ",
@@ -42,7 +42,7 @@ base::Status Client::open(const ClientOptions& options) {
     }
     given.emplace("cpu_device_count", int64_t{options.cpu_device_count});
   }
-  if (plugin_->name() == "cuda") given.emplace("platform_name", std::string("cuda"));  // as JAX says it
+  if (plugin_->name() == "cuda") given.emplace("platform_name", std::string("cuda"));  // as JAX does
   if (plugin_->name() == "cuda" && options.processes > 1) {
     given.emplace("node_id", int64_t{options.process_index});
     given.emplace("num_nodes", int64_t{options.processes});
@@ -116,7 +116,7 @@ base::Result<Buffer> Client::put(const void* host, const stablehlo::Type& type, 
   const stablehlo::Type* kept = interned(type);
   auto args = c::make<c::PJRT_Client_BufferFromHostBuffer_Args>();
   args.client = raw_;
-  // A value without elements may have no address; plugins want one all the same.
+  // A value without elements may have no address, but plugins require one.
   static const char nothing = 0;
   args.data = host == nullptr && type.numel() == 0 ? &nothing : host;
   if (args.data == nullptr) {
@@ -131,7 +131,7 @@ base::Result<Buffer> Client::put(const void* host, const stablehlo::Type& type, 
   SLUICE_OK(api().call(args));
   Buffer buffer(shared_from_this(), &device, kept, args.buffer);
   const Event released(api(), args.done_with_host_buffer);
-  // A transfer's error stays with the buffer; the host memory is free again in any case.
+  // A transfer's error stays with the buffer; the host memory is free in any case.
   if (done) released.on_ready([done = std::move(done)](const base::Status&) { done(); });
   return buffer;
 }
@@ -149,7 +149,7 @@ base::Result<std::string> Client::serialized_options(const CompileOptions& optio
   }
   for (size_t i = 0; i < ids.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
-      // XLA compiles such a program, which then waits for itself.
+      // XLA would compile such a program, which would then wait for itself.
       if (ids[i] == ids[j]) {
         return base::fail(Code::kInvalidArgument, "cannot compile ", options.name, ": device ", ids[i],
                           " is given to replicas ", j, " and ", i);
@@ -221,7 +221,7 @@ base::Result<std::shared_ptr<Executable>> Client::from_cache(const std::string& 
   return loaded;
 }
 
-// A program that cannot be kept has been compiled all the same.
+// A program that cannot be stored is still usable.
 void Client::to_cache(const std::string& key, const Executable& executable) {
   const auto bytes = executable.serialize();
   if (!bytes) {

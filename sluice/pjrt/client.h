@@ -1,4 +1,4 @@
-// A client: a plugin's devices, put to work.
+// A client, which runs programs on a plugin's devices.
 #pragma once
 
 #include <atomic>
@@ -23,15 +23,15 @@
 namespace sluice::pjrt {
 
 struct ClientOptions {
-  // Devices that XLA's CPU plugin makes; other plugins have what the machine has.
+  // The number of devices of XLA's CPU plugin; other plugins have the machine's devices.
   int cpu_device_count = 1;
-  // Folder of the cache of compiled programs; "" switches it off.
+  // The folder of the cache of compiled programs; "" switches it off.
   std::string cache_dir = default_cache_directory();
   uint64_t cache_limit = kDefaultCacheLimit;
-  // Passed on to the plugin as they are.
+  // Passed on to the plugin unchanged.
   Options plugin_options;
-  // This process among those whose devices make one whole. A GPU's plugin is told, and given the store,
-  // through which its clients find each other; a TPU's reads it from the environment.
+  // This process among those that share their devices. A GPU's plugin gets these numbers and the store,
+  // through which its clients find each other; a TPU's plugin reads them from the environment.
   int process_index = 0, processes = 1;
   std::shared_ptr<KeyValueStore> store;
 };
@@ -42,16 +42,16 @@ struct GlobalDevice {
   int process_index = 0;
 };
 
-// What happens to the host memory of put().
+// The use of the host memory of put().
 enum class HostCopy {
   kDuringCall,  // copied before put() returns
-  kBackground,  // copied later: keep it alive and unchanged until `done`
+  kBackground,  // copied later: it must stay valid and unchanged until `done`
   kShare,  // the buffer may be this memory itself (XLA's CPU plugin, 64-byte aligned): keep it until `done`,
-           // which comes when the buffer is gone; a program that takes the buffer over copies it
-  kAdopt,  // as kShare, and a program that takes the buffer over may write to the memory
+           // which comes when the buffer is gone; a program that takes over the buffer copies it
+  kAdopt,  // as kShare, and a program that takes over the buffer may write to the memory
 };
 
-// Threads: any. Buffers and executables keep their client alive; the last of them destroys it, after waiting
+// Threads: any. Buffers and executables keep their client alive. The last of them destroys it after waiting
 // for the work in flight.
 class Client : public std::enable_shared_from_this<Client> {
  public:
@@ -63,11 +63,12 @@ class Client : public std::enable_shared_from_this<Client> {
 
   // The devices that this process drives, in the plugin's order.
   std::span<Device* const> devices() const { return devices_; }
-  // The device of that number; null when this process has none.
+  // The device with this id, or null if this process has none.
   Device* device(int id) const;
-  // The devices of all processes, in the plugin's order; those of the others have no more than a number here.
+  // The devices of all processes, in the plugin's order. Other processes' devices only have their numbers
+  // here.
   std::span<const GlobalDevice> global_devices() const { return global_devices_; }
-  // This process's number as the plugin counts, and the number of processes whose devices it knows.
+  // This process's number in the plugin's counting, and the number of processes whose devices it knows.
   int process_index() const { return process_index_; }
   int processes() const;
   const std::string& platform_name() const { return platform_name_; }
@@ -75,15 +76,15 @@ class Client : public std::enable_shared_from_this<Client> {
   const std::shared_ptr<Plugin>& plugin() const { return plugin_; }
   const Api& api() const { return plugin_->api(); }
 
-  // A buffer with the type's bytes at `host` (dense, last dimension fastest). `done` is called once, from any
-  // thread, when the host memory is no longer used, but not when put() fails. It must not block, nor drop the
+  // Makes a buffer from the bytes at `host` (dense, last dimension fastest). `done` is called once, from any
+  // thread, when the host memory is no longer used, but not if put() fails. It must not block, nor drop the
   // last reference to a client.
   base::Result<Buffer> put(const void* host, const stablehlo::Type& type, Device& device,
                            HostCopy mode = HostCopy::kDuringCall, std::function<void()> done = {});
 
   // Compiles a StableHLO program (MLIR text), or loads it from the cache on disk.
   base::Result<std::shared_ptr<Executable>> compile(std::string_view text, const CompileOptions& options);
-  // An executable from Executable::serialize(). The bytes must be undamaged: plugins do not notice if not.
+  // Loads the bytes of Executable::serialize(). They must be undamaged: plugins do not check them.
   base::Result<std::shared_ptr<Executable>> load(std::string_view bytes, const CompileOptions& options);
 
  private:
@@ -107,7 +108,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::vector<Device*> devices_;
   std::unique_ptr<CompileCache> cache_;
   std::string cache_identity_;
-  std::atomic<bool> cache_failed_{false};  // said once
+  std::atomic<bool> cache_failed_{false};  // so that the warning comes only once
 };
 
 }  // namespace sluice::pjrt

@@ -30,7 +30,7 @@ void put_little_endian(std::string& out, Number number) {
   for (size_t i = 0; i < sizeof number; ++i) out.push_back(static_cast<char>(number >> (8 * i)));
 }
 
-// Everything of an entry before its payload.
+// Returns everything before the payload of an entry.
 std::string entry_header(const std::string& key, std::string_view payload) {
   std::string header(kMagic);
   put_little_endian(header, kFormat);
@@ -50,7 +50,7 @@ bool used_earlier(const Entry& a, const Entry& b) {
   return a.used.tv_sec != b.used.tv_sec ? a.used.tv_sec < b.used.tv_sec : a.used.tv_nsec < b.used.tv_nsec;
 }
 
-// The entries of the folder; abandoned temporary files are removed on the way.
+// Lists the entries of the folder, and removes abandoned temporary files.
 std::vector<Entry> list_entries(const std::string& directory) {
   std::vector<Entry> entries;
   const auto names = base::list_directory(directory);
@@ -69,8 +69,8 @@ std::vector<Entry> list_entries(const std::string& directory) {
   return entries;
 }
 
-// Entries are machine code: those that somebody else may have written are not run, unless the user says that
-// everybody who may write the folder is trusted.
+// Entries are machine code: those that another user may have written are not run, unless the user says that
+// every user with write access to the folder is trusted.
 base::Result<std::string> read_entry(const std::string& file) {
   if (base::environment_flag("SLUICE_CACHE_TRUST", false)) return base::read_file(file);
   return base::read_trusted_file(file);
@@ -89,7 +89,7 @@ void report_unread(const Error& error) {
   });
 }
 
-// The folder and those above it; the folder itself, where it is new, is the user's alone.
+// Makes the folder and its parents. If the folder itself is new, only the user may read and write it.
 base::Status make_private_folder(const std::string& path) {
   if (base::is_directory(path)) return {};
   if (const std::string above = base::parent_path(path); !above.empty())
@@ -112,7 +112,7 @@ std::string default_cache_directory() {
 std::string CompileCache::key(std::initializer_list<std::string_view> parts) {
   base::Sha256 hash;
   for (std::string_view part : parts) {
-    std::string length;  // so that moving a letter from one part to the next gives another key
+    std::string length;  // so that moving a character from one part to the next changes the key
     put_little_endian(length, static_cast<uint64_t>(part.size()));
     hash.add(length);
     hash.add(part);
@@ -137,7 +137,7 @@ std::optional<std::string> CompileCache::find(const std::string& key) const {
     base::warn("the compile cache entry ", file, " is damaged or foreign; the program is compiled again");
     return std::nullopt;
   }
-  // Counts as used now. Not being allowed to say so (a shared, read-only cache) does no harm.
+  // Marks the entry as used now. It does no harm if this is not allowed (a shared, read-only cache).
   (void)::utimensat(AT_FDCWD, file.c_str(), nullptr, 0);
   return bytes->erase(0, header);
 }
@@ -153,7 +153,7 @@ base::Status CompileCache::store(const std::string& key, std::string_view payloa
   SLUICE_OK(file.write(header));
   SLUICE_OK(file.write(payload));
   SLUICE_OK(file.commit());
-  // Where the folder is shared and trusted the others read it, too.
+  // In a shared and trusted folder the other users may read the entry, too.
   if (!base::environment_flag("SLUICE_CACHE_TRUST", false)) (void)::chmod(path(key).c_str(), 0600);
   shrink(path(key));
   return {};
@@ -173,7 +173,7 @@ void CompileCache::shrink(const std::string& keep) const {
   for (const Entry& entry : entries) {
     if (total <= limit_) break;
     if (entry.path == keep) continue;
-    // Another process may have removed it already, or have it open: it keeps what it read.
+    // Another process may have removed the file already; one that has it open keeps its contents.
     if (!base::remove_file(entry.path)) continue;
     total -= entry.bytes;
   }

@@ -1,9 +1,8 @@
 // Compiled programs on disk, shared by all processes of a user.
 //
 // An entry is one file: magic, format version, key, length and SHA-256 of the payload, payload. Plugins load
-// damaged programs without a word, so an entry whose header or checksum is not as it should be is ignored,
-// and replaced when the program has been compiled again. Entries appear complete or not at all, whatever the
-// number of processes.
+// damaged programs without an error, so an entry with a wrong header or checksum is ignored, and replaced
+// after the program is recompiled. Entries appear complete or not at all, with any number of processes.
 #pragma once
 
 #include <cstdint>
@@ -18,27 +17,26 @@ namespace sluice::pjrt {
 
 inline constexpr uint64_t kDefaultCacheLimit = uint64_t{2} << 30;
 
-// $SLUICE_CACHE_DIR, or $XDG_CACHE_HOME/sluice, or ~/.cache/sluice; "" (no cache) for SLUICE_CACHE_DIR=off or
-// when there is no home.
+// Returns $SLUICE_CACHE_DIR, or $XDG_CACHE_HOME/sluice, or ~/.cache/sluice; "" (no cache) for
+// SLUICE_CACHE_DIR=off or without a home folder.
 std::string default_cache_directory();
 
 // Threads: any; processes: any.
 class CompileCache {
  public:
-  // `limit` is in bytes. The folder is made when the first entry is stored, for this user alone.
+  // `limit` is in bytes. The folder is created with the first entry; only this user may read it.
   CompileCache(std::string directory, uint64_t limit) : directory_(std::move(directory)), limit_(limit) {}
 
-  // The key of a program: SHA-256 of the parts and their lengths, in hexadecimal.
+  // Returns the key of a program: the SHA-256 of the parts and their lengths, in hexadecimal.
   static std::string key(std::initializer_list<std::string_view> parts);
 
-  // The payload stored under the key, which then counts as just used; nothing when there is none or it is
-  // damaged, and none when another user may have written it (base/trusted_file.h; SLUICE_CACHE_TRUST=1 reads
-  // those, too).
+  // Returns the payload stored under the key, which then counts as just used; nullopt if there is none, if it
+  // is damaged, or if another user may have written it (base/trusted_file.h), unless SLUICE_CACHE_TRUST=1.
   std::optional<std::string> find(const std::string& key) const;
-  // Stores a payload, replacing what is there, then removes the entries not used for longest until the limit
-  // holds. A payload beyond the limit is not stored.
+  // Stores a payload, replacing an existing one, then removes the least recently used entries until the limit
+  // holds. A payload larger than the limit is not stored.
   base::Status store(const std::string& key, std::string_view payload) const;
-  // Removes an entry that turned out to be useless.
+  // Removes an entry that turned out to be unusable.
   void remove(const std::string& key) const;
 
   const std::string& directory() const { return directory_; }

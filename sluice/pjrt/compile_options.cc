@@ -7,7 +7,7 @@
 namespace sluice::pjrt {
 namespace {
 
-// DeviceAssignmentProto: replica_count, computation_count, computation_devices { replica_device_ids }.
+// Writes a DeviceAssignmentProto: replica_count, computation_count, computation_devices {replica_device_ids}.
 std::string device_assignment(std::span<const int> device_ids) {
   base::ProtoWriter ids;
   for (int id : device_ids) ids.varint(static_cast<uint64_t>(static_cast<int64_t>(id)));
@@ -18,11 +18,11 @@ std::string device_assignment(std::span<const int> device_ids) {
       .bytes();
 }
 
-// CompileOptionsProto with these ExecutableBuildOptionsProto fields, and env_option_overrides: a map from a
-// flag's name to an OptionOverrideProto, whose string_field XLA reads as it reads $XLA_FLAGS.
+// Writes a CompileOptionsProto with these ExecutableBuildOptionsProto fields, and env_option_overrides: a map
+// from a flag's name to an OptionOverrideProto, whose string_field XLA reads as it reads $XLA_FLAGS.
 std::string options_of(int64_t num_replicas, const std::string& assignment, const XlaFlags& flags) {
   base::ProtoWriter build;
-  build.number(1, -1);  // device_ordinal: the assignment decides
+  build.number(1, -1);  // device_ordinal: use the assignment
   build.number(4, num_replicas);
   build.number(5, 1);  // without this count XLA ends the process
   if (!assignment.empty()) build.bytes(9, assignment);

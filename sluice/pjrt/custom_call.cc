@@ -16,7 +16,7 @@ bool reaches(size_t struct_size, size_t offset) {
   reaches<decltype(std::remove_reference_t<decltype(*pointer)>::field)>( \
       (pointer)->struct_size, offsetof(std::remove_reference_t<decltype(*pointer)>, field))
 
-// A plugin drops handlers of versions that it does not know without a word, so its own is always right.
+// Answers with the plugin's own version: a plugin silently drops handlers of versions that it does not know.
 bool answer_metadata(ffi::CallFrame* frame) {
   for (ffi::ExtensionBase* next = frame->extension_start; next != nullptr; next = next->next) {
     if (next->type != ffi::kMetadataExtension) continue;
@@ -38,7 +38,7 @@ ffi::Error* make_error(const ffi::CallFrame* frame, Code code, const char* messa
   return frame->api->error_create(&args);
 }
 
-// Whether there was none. Its text says nothing that the caller could use.
+// Whether there was no error. Its text would not help the caller, so it is dropped.
 bool succeeded(const ffi::Api* api, ffi::Error* error) {
   if (error == nullptr) return true;
   ffi::ErrorDestroyArgs args{};

@@ -1,7 +1,7 @@
 // Functions of this process that programs call: custom calls of XLA's CPU plugin.
 //
-// A program names the function ("stablehlo.custom_call" with api_version = 4); the function must be
-// registered before the program is compiled or loaded. It runs on a thread of the plugin's, once for each
+// A program names the function ("stablehlo.custom_call" with api_version = 4), which must be registered
+// before the program is compiled or loaded. The function runs on one of the plugin's threads, once for each
 // replica, and may wait for the other replicas' calls.
 #pragma once
 
@@ -25,7 +25,7 @@ struct CallBuffer {
   size_t bytes() const { return elements() * stablehlo::dtype_size(dtype); }
 };
 
-// What a handler is given. Valid during the call.
+// The arguments of a handler, valid during the call.
 class CustomCall {
  public:
   explicit CustomCall(const ffi::CallFrame* frame) : frame_(frame) {}
@@ -36,7 +36,7 @@ class CustomCall {
   base::Result<CallBuffer> operand(size_t i) const;
   base::Result<CallBuffer> result(size_t i) const;
 
-  // The attribute of that name: nothing when there is none, kInvalidArgument when it is of another type.
+  // Return the attribute with this name: nullopt if there is none, kInvalidArgument if it has another type.
   base::Result<std::optional<int64_t>> number(std::string_view name) const;                    // i64
   base::Result<std::optional<double>> real(std::string_view name) const;                       // f64
   base::Result<std::optional<std::string_view>> text(std::string_view name) const;             // string
@@ -45,8 +45,8 @@ class CustomCall {
   // The id of the device on which the call runs.
   base::Result<int> device_id() const;
 
-  // Has a thread of the pool on which the plugin runs the program's own code call task(data): at once, or
-  // long after this call. False when the plugin lends no threads: then the task is not called.
+  // Schedules task(data) on a thread of the pool on which the plugin runs the program's own code. It runs at
+  // once, or long after this call. Returns false, without calling it, if the plugin lends no threads.
   bool schedule(void (*task)(void*), void* data) const;
 
  private:
@@ -57,7 +57,7 @@ class CustomCall {
 using CustomCallFunction = base::Status (*)(const CustomCall&);
 
 namespace internal {
-// Runs the function for the frame: answers the question for metadata, turns errors and exceptions into the
+// Runs the function for the frame, answers the request for metadata, and turns errors and exceptions into the
 // plugin's errors.
 ffi::Error* run_custom_call(ffi::CallFrame* frame, CustomCallFunction function) noexcept;
 base::Status register_handler(const Plugin& plugin, std::string_view target, ffi::Handler handler);
@@ -67,8 +67,8 @@ ffi::Error* custom_call_entry(ffi::CallFrame* frame) {
 }
 }  // namespace internal
 
-// Registers the function as `target` with the plugin, for its host platform. Of several registrations of one
-// target with one plugin the first stays. kUnimplemented when the plugin takes no handlers. Threads: any.
+// Registers the function as `target` with the plugin, for its host platform. The first registration of a
+// target with a plugin stays. kUnimplemented if the plugin takes no handlers. Threads: any.
 template <CustomCallFunction kFunction>
 base::Status register_custom_call(const Plugin& plugin, std::string_view target) {
   return internal::register_handler(plugin, target, internal::custom_call_entry<kFunction>);

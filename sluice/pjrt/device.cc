@@ -22,7 +22,7 @@ base::Result<Device> Device::describe(const Api& api, c::PJRT_Device* raw) {
   device.id_ = id.id;
   device.process_index_ = process.process_index;
   device.kind_.assign(kind.device_kind, kind.device_kind_size);
-  // These two are not given by every plugin.
+  // Not every plugin has the next two.
   auto local = c::make<c::PJRT_Device_LocalHardwareId_Args>();
   local.device = raw;
   device.local_hardware_id_ = api.call(local) ? local.local_hardware_id : id.id;

@@ -11,13 +11,13 @@
 
 namespace sluice::pjrt {
 
-// Bytes on a device, as far as the plugin says.
+// Bytes on a device, as far as the plugin reports them.
 struct MemoryStats {
   int64_t in_use = 0;
   std::optional<int64_t> peak, limit, reserved, largest_free;
 };
 
-// Owned by its client and valid as long as it. Threads: any.
+// Owned by its client and valid as long as the client. Threads: any.
 class Device {
  public:
   static base::Result<Device> describe(const Api& api, c::PJRT_Device* raw);
@@ -30,7 +30,7 @@ class Device {
   // "cpu", "TPU v3", "NVIDIA H200" …
   const std::string& kind() const { return kind_; }
   const std::map<std::string, std::string>& attributes() const { return attributes_; }
-  // What its memory holds now; nothing when the plugin does not say (XLA's CPU plugin).
+  // Returns the use of its memory now; nullopt if the plugin does not report it (XLA's CPU plugin).
   std::optional<MemoryStats> memory() const;
 
   c::PJRT_Device* raw() const { return raw_; }

@@ -46,7 +46,7 @@ struct Event::Handle {
 struct Event::Callback {
   std::function<void(base::Status)> function;
   std::shared_ptr<Handle> handle;
-  // The plugin hands this object from one thread to another; tools that watch for data races cannot see how.
+  // Marks the hand-over from one of the plugin's threads to another, which race detectors cannot see.
   std::atomic<bool> published{false};
 
   static void run(c::PJRT_Error* error, void* user_arg) {
@@ -63,7 +63,7 @@ Event::Event(const Api& api, c::PJRT_Event* event) {
 
 namespace {
 
-// The callback may come after the wait was given up, so it owns what it touches.
+// The callback may run after the wait was given up, so it shares ownership.
 struct Waited {
   std::mutex mutex;
   std::condition_variable changed;
@@ -101,7 +101,7 @@ bool Event::ready() const {
   if (!handle_) return true;
   auto args = c::make<c::PJRT_Event_IsReady_Args>();
   args.event = handle_->raw;
-  // An event that cannot be asked counts as ready: whoever awaits it then gets its error.
+  // An event that cannot be queried counts as ready: waiting for it then returns its error.
   return !handle_->api.call(args) || args.is_ready;
 }
 

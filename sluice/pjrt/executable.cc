@@ -10,9 +10,9 @@
 namespace sluice::pjrt {
 namespace {
 
-// The arrays that one execute passes to the plugin, kept by each thread so that a step allocates none.
+// The arrays that one execute passes to the plugin. Each thread keeps its own, so that a step allocates none.
 struct LaunchArrays {
-  std::vector<c::PJRT_Buffer*> arguments, outputs;  // of all replicas, one after the other
+  std::vector<c::PJRT_Buffer*> arguments, outputs;  // of all replicas, in sequence
   std::vector<c::PJRT_Buffer* const*> argument_lists;
   std::vector<c::PJRT_Buffer**> output_lists;
   std::vector<c::PJRT_Event*> events;
@@ -106,7 +106,7 @@ base::Status Executable::read_devices() {
   return {};
 }
 
-// Cheap when all is well: one comparison of pointers for type and for device.
+// If all is well, this takes only one comparison of pointers for the type and one for the device.
 base::Status Executable::check(std::span<const std::vector<Buffer*>> arguments) const {
   if (arguments.size() != devices_.size()) {
     return base::fail(Code::kInvalidArgument, name_, " runs on ", devices_.size(),

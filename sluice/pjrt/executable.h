@@ -23,14 +23,14 @@ struct PJRT_LoadedExecutable;
 }  // namespace c
 
 struct CompileOptions {
-  // How many copies of the program run at once, each on its device; those of other processes count.
+  // The number of copies of the program that run at the same time, one on each device, in all processes.
   int num_replicas = 1;
-  // The device of each replica; empty: the first devices of the client.
+  // The device of each replica; empty: the client's first devices.
   std::vector<int> device_ids;
-  // The program's arguments, checked before each execute: a plugin runs other types of equal size without a
-  // word. Must be given, in the program's order (empty for a program without arguments).
+  // The program's arguments, in its order. They must be given (empty for a program without arguments) and are
+  // checked before each execute: a plugin runs other types of equal size without an error.
   std::vector<stablehlo::Type> argument_types;
-  // XLA's flags for this program, beside the plugin's own.
+  // XLA's flags for this program, in addition to the plugin's own.
   XlaFlags flags;
   // For messages.
   std::string name = "program";
@@ -41,12 +41,12 @@ struct ProgramMemory {
   int64_t arguments = 0, outputs = 0, aliased = 0, temporary = 0, code = 0;
 };
 
-// What the compiler thinks that one run on one device costs.
+// The compiler's estimate of the cost of one run on one device.
 struct ProgramCost {
   double flops = 0, bytes_accessed = 0;
 };
 
-// One run, whose values may still be on their way.
+// One run, whose values may still be under way.
 struct Launch {
   std::vector<std::vector<Buffer>> outputs;  // [output][replica], of this process's replicas
   std::vector<Event> done;                   // [replica]
@@ -60,15 +60,15 @@ class Executable {
   Executable& operator=(const Executable&) = delete;
 
   // Starts the program on all its devices of this process. `arguments` has a list for each replica, in the
-  // order of devices(), all buffers on that replica's device. The numbers in `not_donated` are arguments that
-  // the program may not take over in this run although it was compiled to (it copies them). Arguments of
-  // another number or type, empty ones and those of another device are kInvalidArgument, and nothing runs.
-  // Errors that come later are in the events and in the outputs.
+  // order of devices(), with all buffers on that replica's device. `not_donated` has the numbers of arguments
+  // that the program must not take over in this run although it was compiled to (it copies them). A wrong
+  // number or type of arguments, an empty one, or one on another device is kInvalidArgument, and nothing
+  // runs. Later errors are in the events and in the outputs.
   base::Result<Launch> execute(std::span<const std::vector<Buffer*>> arguments,
                                std::span<const int64_t> not_donated = {}) const;
-  // The same into lists that are there, one for each output, which may hold arguments of this very run. What
-  // they held is put behind `replaced` (destroying what a program takes over may wait for it). Gives the
-  // events. Nothing is changed where it fails.
+  // Does the same with existing lists, one for each output, which may hold arguments of this very run. Their
+  // previous contents are appended to `replaced` (destroying what a program takes over may wait for it).
+  // Returns the events. If it fails, nothing is changed.
   base::Result<std::vector<Event>> execute_into(std::span<std::vector<Buffer>* const> outputs,
                                                 std::vector<Buffer>& replaced,
                                                 std::span<const std::vector<Buffer*>> arguments,
@@ -84,10 +84,10 @@ class Executable {
 
   base::Result<ProgramMemory> memory() const;
   base::Result<ProgramCost> cost() const;
-  // The bytes from which Client::load makes it again.
+  // Returns the bytes from which Client::load restores the program.
   base::Result<std::string> serialize() const;
 
-  // Whether it came from the cache on disk, and how long compiling or loading took.
+  // Whether it came from the cache on disk, and the seconds that compiling or loading took.
   bool from_cache() const { return from_cache_; }
   double seconds() const { return seconds_; }
 
@@ -96,7 +96,7 @@ class Executable {
  private:
   friend class Client;
   explicit Executable(std::shared_ptr<Client> client) : client_(std::move(client)) {}
-  // Asks the plugin what `loaded` gives out and where it runs; takes `loaded` in any case.
+  // Asks the plugin for the outputs and devices of `loaded`; takes ownership of `loaded` in any case.
   static base::Result<std::shared_ptr<Executable>> adopt(std::shared_ptr<Client> client,
                                                          c::PJRT_LoadedExecutable* loaded,
                                                          const CompileOptions& options);

@@ -53,7 +53,7 @@ base::Result<std::string> read_optimized(const Api& api, c::PJRT_Executable* exe
   auto args = c::make<c::PJRT_Executable_OptimizedProgram_Args>();
   args.executable = executable;
   args.program = &program;
-  SLUICE_OK(api.call(args));  // the size
+  SLUICE_OK(api.call(args));  // gets the size
   std::string bytes(program.code_size, '\0');
   program.code = bytes.data();
   SLUICE_OK(api.call(args));

@@ -1,9 +1,9 @@
 // The part of XLA's foreign function interface that handlers of custom calls need, declared by hand from its
 // documented layout (version 0.3; the parts here are the same since 0.1).
 //
-// A handler gets one call frame: operands, results and attributes as arrays of pointers whose meaning the
-// arrays of types beside them tell. It returns null, or an error that it made with the frame's own table of
-// functions. As in the C API of PJRT, structs and tables only grow, and struct_size says how far they go.
+// A handler gets one call frame: operands, results and attributes as arrays of pointers, next to arrays of
+// types that say what they point to. It returns null, or an error made with the frame's own table of
+// functions. As in the C API of PJRT, structs and tables only grow, and struct_size is their size.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +35,7 @@ struct ErrorCreateArgs {
   size_t struct_size;
   ExtensionBase* extension_start;
   const char* message;  // copied
-  int code;             // the canonical codes
+  int code;             // a canonical error code
 };
 
 struct ErrorDestroyArgs {
@@ -44,7 +44,7 @@ struct ErrorDestroyArgs {
   Error* error;
 };
 
-// The number of the device that the call runs on (its id, not the replica's number).
+// The id of the device that the call runs on (not the replica's number).
 struct DeviceOrdinalArgs {
   size_t struct_size;
   ExtensionBase* extension_start;
@@ -62,7 +62,7 @@ struct ThreadPoolScheduleArgs {
   void* data;
 };
 
-// The table of functions; the slots that are not called here have no type.
+// The table of functions; the slots that are not used here have no type.
 struct Api {
   size_t struct_size;
   ExtensionBase* extension_start;
@@ -103,7 +103,7 @@ struct Buffer {
   int64_t rank;
   int64_t* dims;
 };
-inline constexpr int kBuffer = 1;  // the one kind of operand and result
+inline constexpr int kBuffer = 1;  // the only kind of operand and result
 
 enum AttributeType : int { kArray = 1, kDictionary = 2, kScalar = 3, kString = 4 };
 struct ByteSpan {
@@ -148,7 +148,7 @@ struct CallFrame {
 };
 inline constexpr int kExecute = 3;  // the stage in which the call does its work
 
-// What a handler is asked for when it is registered.
+// The answer of a handler that is being registered.
 struct Metadata {
   size_t struct_size;
   ApiVersion api_version;  // out
@@ -161,7 +161,7 @@ struct MetadataExtension {
 
 using Handler = Error* (*)(CallFrame*);
 
-// The extension of the table of PJRT's functions through which handlers are registered.
+// The extension of PJRT's table of functions that registers handlers.
 struct RegisterArgs {
   size_t struct_size;
   const char* target_name;

@@ -8,7 +8,7 @@ namespace {
 
 KeyValueStore& store_of(void* user_arg) { return *static_cast<KeyValueStore*>(user_arg); }
 
-// What `call` gives; nothing that it throws reaches the plugin.
+// Returns the result of `call`, and keeps its exceptions from the plugin.
 template <typename Call>
 auto guarded(Call call) -> decltype(call()) {
   try {
@@ -34,7 +34,7 @@ c::PJRT_Error* give(Args& args, const base::Result<std::string>& found) {
   return nullptr;
 }
 
-// The argument structs' size is not looked at: plugins leave it empty.
+// The size of the argument structs is not checked: plugins leave it empty.
 c::PJRT_Error* get(c::PJRT_KeyValueGetCallback_Args* args) {
   return give(*args, guarded([&] {
     return store_of(args->user_arg)

@@ -5,7 +5,7 @@
 namespace sluice::pjrt {
 namespace {
 
-// Sets type, value and size of `out` from the option held.
+// Sets the type, value and size of `out` from an option.
 struct FillValue {
   c::PJRT_NamedValue& out;
   void operator()(const std::string& text) const {

@@ -15,11 +15,11 @@ namespace sluice::pjrt {
 using OptionValue = std::variant<std::string, int64_t, std::vector<int64_t>, float, bool>;
 using Options = std::map<std::string, OptionValue>;
 
-// The options in the C API's form; it refers to `options`, which must outlive it.
+// Returns the options in the C API's form, which refers to `options` and must not outlive them.
 std::vector<c::PJRT_NamedValue> to_named_values(const Options& options);
 
-// One attribute as text: "1.13.3" for the list 1, 13, 3 when its name ends with "_version", else "[1, 13,
-// 3]".
+// Returns an attribute as text: "1.13.3" for the list 1, 13, 3 if its name ends with "_version", else "[1,
+// 13, 3]".
 std::string value_text(const c::PJRT_NamedValue& value);
 std::map<std::string, std::string> to_texts(const c::PJRT_NamedValue* values, size_t count);
 

@@ -9,14 +9,14 @@
 namespace sluice::pjrt {
 namespace {
 
-// Bits of XLA's element types by number; 0 for what is no array (a token, an opaque value).
+// The bits of XLA's element types, by number; 0 for what is no array (a token, an opaque value).
 int64_t bits_of(uint64_t element_type) {
   constexpr int kBits[] = {0, 8,   8, 16, 32, 64, 8, 16, 32, 64, 16, 32, 64, 0, 0, 64, 16,
                            0, 128, 8, 8,  4,  4,  8, 8,  8,  2,  2,  8,  8,  1, 1, 4,  8};
   return element_type < std::size(kBits) ? kBits[element_type] : 0;
 }
 
-// ShapeProto: element_type 2, dimensions 3, tuple_shapes 4.
+// Reads a ShapeProto: element_type 2, dimensions 3, tuple_shapes 4.
 int64_t bytes_of_shape(std::string_view shape, bool& broken, int only_element = -1) {
   ProtoReader message(shape);
   int64_t elements = 1, bits = 0, tuple = 0;
@@ -37,7 +37,7 @@ int64_t bytes_of_shape(std::string_view shape, bool& broken, int only_element = 
   return tuple + (elements * bits + 7) / 8;
 }
 
-// The kind of collective that an opcode is, in its plain form or as the start of an asynchronous one.
+// Returns the kind of collective of an opcode, in its plain form or as the start of an asynchronous one.
 std::optional<std::string> kind_of(std::string_view opcode, bool& asynchronous) {
   constexpr std::string_view kStart = "-start";
   asynchronous = base::ends_with(opcode, kStart);
@@ -49,7 +49,7 @@ std::optional<std::string> kind_of(std::string_view opcode, bool& asynchronous) 
   return std::nullopt;
 }
 
-// HloInstructionProto: opcode 2, shape 3.
+// Reads an HloInstructionProto: opcode 2, shape 3.
 void read_instruction(std::string_view instruction, std::map<std::string, Collective>& found, bool& broken) {
   ProtoReader message(instruction);
   std::string_view opcode, shape;
@@ -61,8 +61,8 @@ void read_instruction(std::string_view instruction, std::map<std::string, Collec
   bool asynchronous = false;
   const auto kind = kind_of(opcode, asynchronous);
   if (!kind) return;
-  // The start of a gather or a permutation gives its operand and its result; that of an all-reduce the
-  // result.
+  // The start of a gather or a permutation has its operand and its result as results; the start of an
+  // all-reduce has only the result.
   const int only = asynchronous && *kind != "all-reduce" ? 1 : -1;
   Collective& collective = found[*kind];
   collective.kind = *kind;

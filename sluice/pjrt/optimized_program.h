@@ -1,4 +1,4 @@
-// What stands in a compiled program: its instructions after the compiler's optimisations.
+// Reads a compiled program: its instructions after the compiler's optimisations.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace sluice::pjrt {
 struct Collective {
   std::string kind;   // "all-reduce"
   int64_t count = 0;  // instructions; one in a loop counts once
-  int64_t bytes = 0;  // of their results on one device, together
+  int64_t bytes = 0;  // of all their results on one device
   bool operator==(const Collective&) const = default;
 };
 
-// The collectives of a program in the form "hlo_with_config" (a serialised HloModuleProtoWithConfig), by
-// kind. kDataLoss when the bytes are no such message.
+// Returns the collectives of a program in the form "hlo_with_config" (a serialised HloModuleProtoWithConfig),
+// by kind. kDataLoss if the bytes are no such message.
 base::Result<std::vector<Collective>> read_collectives(std::string_view hlo_with_config);
 
 }  // namespace sluice::pjrt

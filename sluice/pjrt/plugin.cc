@@ -14,9 +14,9 @@ namespace {
 
 using GetPjrtApi = const c::PJRT_Api* (*)();
 
-// Opens the library and asks it for its table of functions.
+// Opens the library and calls its function for the table of functions.
 base::Result<const c::PJRT_Api*> open_library(const std::string& path) {
-  // Its symbols stay its own (RTLD_LOCAL), so that two plugins, or a plugin and LibTorch, do not mix.
+  // Its symbols stay private (RTLD_LOCAL), so that two plugins, or a plugin and LibTorch, do not mix.
   void* library = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (library == nullptr) {
     const char* reason = ::dlerror();
@@ -46,7 +46,7 @@ base::Status check_version(const c::PJRT_Api& table, const std::string& path) {
                     major > c::kApiMajor ? "plugin that this Sluice knows" : "newer plugin");
 }
 
-// Its table, of a version that is known here; nothing is initialised yet.
+// Opens the plugin and checks its version; does not initialise it.
 base::Result<const c::PJRT_Api*> open_plugin(const std::string& name, const std::string& path) {
   if (name == "cuda") preload_nvidia_libraries(path);
   SLUICE_TRY(const c::PJRT_Api* const table, open_library(path));
@@ -62,8 +62,8 @@ base::Result<std::shared_ptr<Plugin>> Plugin::load(const std::string& name_or_pa
 }
 
 base::Result<std::shared_ptr<Plugin>> Plugin::load(const PluginFile& file) {
-  // Never destroyed: buffers with static lifetime may outlive it otherwise. Held while a plugin is loaded,
-  // since it must be initialised once.
+  // The map is never destroyed: buffers with static lifetime may otherwise outlive it. The lock is held while
+  // a plugin is loaded, since it must be initialised only once.
   static std::mutex mutex;
   static auto& loaded = *new std::map<std::string, std::shared_ptr<Plugin>>();
   std::lock_guard lock(mutex);

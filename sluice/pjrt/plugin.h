@@ -18,13 +18,13 @@ inline constexpr int kOldestMinor = 60;
 // Loaded and initialised once for each file, and never unloaded. Threads: any.
 class Plugin {
  public:
-  // "cpu", "tpu", "cuda", a path (it holds a '/' or ends with ".so"), or "auto" (choose_plugin.h); "" is
-  // $SLUICE_PLUGIN, which takes the same, or "auto". Errors say what was looked for, where, and what to
-  // install.
+  // Loads "cpu", "tpu", "cuda", a path (it contains a '/' or ends with ".so"), or "auto" (choose_plugin.h);
+  // "" means $SLUICE_PLUGIN, which takes the same values, or "auto". Errors say what was looked for, where,
+  // and what to install.
   static base::Result<std::shared_ptr<Plugin>> load(const std::string& name_or_path = "");
   static base::Result<std::shared_ptr<Plugin>> load(const PluginFile& file);
-  // The version of the C API that a plugin has, "0.116", without initialising it: no chip is taken. Errors
-  // are those of load().
+  // Returns the plugin's version of the C API, "0.116", without initialising it: no chip is taken. Errors: as
+  // load().
   static base::Result<std::string> probe(const PluginFile& file);
 
   // "cpu", "tpu", "cuda", or, for any other file, its name without "lib" and ".so".
@@ -32,12 +32,12 @@ class Plugin {
   const std::string& path() const { return path_; }
   int api_major() const { return api_.table()->pjrt_api_version.major_version; }
   int api_minor() const { return api_.table()->pjrt_api_version.minor_version; }
-  // What the plugin says of itself, for example "stablehlo_current_version" = "1.13.3".
+  // The plugin's attributes, for example "stablehlo_current_version" = "1.13.3".
   const std::map<std::string, std::string>& attributes() const { return attributes_; }
   const Api& api() const { return api_; }
-  // What its compiler is told with every program: for "cuda" the folder of find_cuda_tools().
+  // The flags that its compiler gets with every program: for "cuda" the folder of find_cuda_tools().
   const XlaFlags& flags() const { return flags_; }
-  // What its compiler said of a program, with what to do where a tool of CUDA's is missing.
+  // Returns its compiler's error about a program, with advice if a tool of CUDA's is missing.
   Error explained(const Error& refused) const;
 
  private:

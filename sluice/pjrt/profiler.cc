@@ -21,7 +21,7 @@ struct PLUGIN_Profiler_Error_Message_Args {
   size_t struct_size;
   void* priv;
   const PLUGIN_Profiler_Error* error;
-  const char* message;  // out, the error's own
+  const char* message;  // out, owned by the error
   size_t message_size;  // out
 };
 struct PLUGIN_Profiler_Error_GetCode_Args {
@@ -51,7 +51,7 @@ struct PLUGIN_Profiler_Stop_Args {
 struct PLUGIN_Profiler_CollectData_Args {
   size_t struct_size;
   PLUGIN_Profiler* profiler;
-  uint8_t* buffer;              // in and out; null: asks for the size, and where the data is
+  uint8_t* buffer;              // in and out; null: asks for the size and the place of the data
   size_t buffer_size_in_bytes;  // in and out
 };
 struct PLUGIN_Profiler_Api {
@@ -77,7 +77,7 @@ namespace {
 
 constexpr int kProfilerExtension = 1;
 
-// The plugin's error as ours; takes the error.
+// Converts the plugin's error to a Status; takes ownership of the error.
 base::Status checked(const c::PLUGIN_Profiler_Api& api, const char* what, c::PLUGIN_Profiler_Error* error) {
   if (error == nullptr) return {};
   c::PLUGIN_Profiler_Error_Message_Args message{};
@@ -150,13 +150,13 @@ base::Result<std::string> Profiler::collect() {
   SLUICE_OK(checked(*api_, "collect", api_->collect_data(&args)));
   if (args.buffer_size_in_bytes == 0) return std::string();
   std::string bytes(args.buffer_size_in_bytes, '\0');
-  if (args.buffer != nullptr) {  // it is there already, in memory of the profiler's
+  if (args.buffer != nullptr) {  // the data is already in memory of the profiler's
     bytes.assign(reinterpret_cast<const char*>(args.buffer), args.buffer_size_in_bytes);
   } else {
     args.buffer = reinterpret_cast<uint8_t*>(bytes.data());
     SLUICE_OK(checked(*api_, "collect", api_->collect_data(&args)));
   }
-  // Two plugins of two makers answer with a length that is one too long.
+  // Two plugins from two makers return a length that is one too large.
   if (!is_message(bytes) && is_message(std::string_view(bytes).substr(0, bytes.size() - 1))) bytes.pop_back();
   if (!is_message(bytes))
     return base::fail(Code::kDataLoss, "the plugin's profiler gave ", bytes.size(),
@@ -166,7 +166,7 @@ base::Result<std::string> Profiler::collect() {
 
 bool is_message(std::string_view bytes) {
   ProtoReader reader(bytes);
-  bool numbered = true;  // a field's number is 1 at least
+  bool numbered = true;  // field numbers start at 1
   while (reader.next()) numbered = numbered && reader.field() > 0;
   return numbered && !reader.broken();
 }

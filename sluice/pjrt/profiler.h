@@ -1,5 +1,5 @@
-// A plugin's own profiler: what its devices did, as an XSpace (the message that TensorFlow's and JAX's tools
-// read).
+// A plugin's own profiler, which records its devices' work as an XSpace (the message that TensorFlow's and
+// JAX's tools read).
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct PLUGIN_Profiler_Api;
 struct PLUGIN_Profiler;
 }  // namespace c
 
-// One run of the profiler, from start() to its destruction. A plugin has one at a time. Threads: one.
+// One run of the profiler, from start() to its destruction. A plugin runs one at a time. Threads: one.
 class Profiler {
  public:
-  // Nothing if the plugin has no profiler, as XLA's CPU plugin. TPU and CUDA have one.
+  // Returns nullopt if the plugin has no profiler, as XLA's CPU plugin. TPU and CUDA have one.
   static std::optional<Profiler> of(std::shared_ptr<const Plugin> plugin);
   Profiler(Profiler&& other) noexcept;
   Profiler& operator=(Profiler&&) = delete;
@@ -28,7 +28,7 @@ class Profiler {
 
   base::Status start();
   base::Status stop();
-  // After stop(): a serialised XSpace; may be empty.
+  // After stop(): returns a serialised XSpace, which may be empty.
   base::Result<std::string> collect();
 
  private:
@@ -40,7 +40,7 @@ class Profiler {
   c::PLUGIN_Profiler* profiler_ = nullptr;
 };
 
-// Whether these bytes are whole fields of a message, from the first to the last.
+// Whether these bytes are exactly a sequence of whole fields of a message.
 bool is_message(std::string_view bytes);
 
 }  // namespace sluice::pjrt

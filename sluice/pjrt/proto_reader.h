@@ -7,12 +7,12 @@
 
 namespace sluice::pjrt {
 
-// Protocol Buffers' wire format: the fields of one message, one after the other.
+// Protocol Buffers' wire format: reads the fields of one message in sequence.
 class ProtoReader {
  public:
   explicit ProtoReader(std::string_view bytes) : rest_(bytes) {}
 
-  // Moves to the next field; false at the end, or at bytes that are no field (then broken() is true).
+  // Moves to the next field; false at the end, or at bytes that are no field (broken() is then true).
   bool next() {
     if (rest_.empty() || broken_) return false;
     const uint64_t tag = varint();
@@ -42,7 +42,7 @@ class ProtoReader {
   unsigned field() const { return field_; }
   bool is_bytes() const { return wire_ == 2; }
   uint64_t number() const { return number_; }
-  // Of eight bytes too, as a double's.
+  // Also the eight bytes of a double.
   std::string_view bytes() const { return bytes_; }
   double real() const {
     double value = 0;

@@ -62,7 +62,7 @@ base::Status Topology::read_attributes() {
 
 namespace {
 
-// Puts what was found into `figure`. A figure that the plugin does not give stays as it was.
+// Stores the result in `figure`, which stays unchanged if the plugin does not give it.
 template <typename T>
 base::Status take(base::Result<T> found, T& figure) {
   if (found)
@@ -72,7 +72,7 @@ base::Status take(base::Result<T> found, T& figure) {
   return {};
 }
 
-// An executable that no client has loaded; destroyed at the end.
+// An executable that no client has loaded; destroyed with this object.
 class Compiled {
  public:
   Compiled(const Api& api, c::PJRT_Executable* raw) : api_(api), raw_(raw) {}
@@ -87,7 +87,7 @@ class Compiled {
   base::Status read(AheadProgram& program) const {
     SLUICE_OK(take(read_memory(api_, raw_), program.memory));
     SLUICE_OK(take(read_total_memory(api_, raw_), program.total_memory));
-    // Of a GPU's program that no client has loaded these two are not known.
+    // For a GPU's program that no client has loaded, these two are unknown.
     SLUICE_OK(take(read_cost(api_, raw_), program.cost));
     std::string serialized, format, optimized;
     SLUICE_OK(take(read_serialized(api_, raw_), serialized));
@@ -111,7 +111,7 @@ class Compiled {
 
 base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, int num_replicas,
                                          const XlaFlags& flags) {
-  // Some compilers end the process when there are more.
+  // With more replicas some compilers end the process.
   if (num_replicas < 1 || num_replicas > topology.num_devices()) {
     return base::fail(Code::kInvalidArgument, "expected 1 to ", topology.num_devices(),
                       " replicas, one a device, found ", num_replicas);
@@ -137,7 +137,7 @@ base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_v
 
 namespace {
 
-// The number in "… (18.58G) …" that follows `before`, in bytes.
+// Returns the number in "… (18.58G) …" that follows `before`, in bytes.
 std::optional<double> amount_after(std::string_view text, std::string_view before) {
   const size_t at = text.find(before);
   if (at == std::string_view::npos) return std::nullopt;

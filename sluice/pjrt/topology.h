@@ -1,4 +1,4 @@
-// Compiling for devices that are not here.
+// Compiles for devices that are not here.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ namespace sluice::pjrt {
 
 struct AheadProgram;
 
-// The devices of some machine as a plugin's compiler knows them; no client is needed. Threads: any.
+// The devices of a machine as a plugin's compiler knows them; no client is needed. Threads: any.
 class Topology {
  public:
   // `name` and `options` are the plugin's own ("v3:4x4"); estimate::TpuSlice has them for libtpu. libtpu
@@ -31,8 +31,8 @@ class Topology {
   int num_devices() const { return num_devices_; }
   // "TPU v3"
   const std::string& device_kind() const { return device_kind_; }
-  // Bytes of memory that a program may use on each device, where the plugin says so. For libtpu's v4 without
-  // megacore it is twice what the compiler allows.
+  // Bytes of memory that a program may use on each device, if the plugin reports them. For libtpu's v4
+  // without megacore it is twice what the compiler allows.
   std::optional<int64_t> memory_limit() const { return memory_limit_; }
 
  private:
@@ -49,26 +49,26 @@ class Topology {
   std::optional<int64_t> memory_limit_;
 };
 
-// What compiling told. All figures are for one device.
+// The result of compiling. All figures are for one device.
 struct AheadProgram {
   double seconds = 0;  // of compiling, on this machine
   ProgramMemory memory;
-  int64_t total_memory = 0;  // that must be free to run it; see read_total_memory
-  ProgramCost cost;          // from the compiler's own count
+  int64_t total_memory = 0;  // must be free to run the program; see read_total_memory
+  ProgramCost cost;          // as the compiler counts it
   int64_t serialized_bytes = 0;
   std::vector<Collective> collectives;
 };
 
-// Compiles StableHLO text (MLIR) for `num_replicas` of the topology's devices, one replica each. `flags` come
-// beside the plugin's own. A program
-// that needs more memory than a device has is kResourceExhausted (see memory_shortage).
+// Compiles StableHLO text (MLIR) for `num_replicas` of the topology's devices, one replica each. `flags` are
+// added to the plugin's own. A program that needs more memory than a device has is kResourceExhausted
+// (memory_shortage).
 //
-// libtpu ends the process on some inputs: call this in a process of its own (sluice/estimate/ahead_worker.h).
+// libtpu ends the process on some inputs: call this in a separate process (sluice/estimate/ahead_worker.h).
 base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, int num_replicas,
                                          const XlaFlags& flags = {});
 
-// What a compiler says that a program needs and a device has, from the text of its error; in bytes, as exact
-// as the text's two decimals. Nothing when the text is of another form.
+// The bytes that a program needs and a device has, parsed from the text of a compiler's error, as exact as
+// its two decimals. nullopt for a text of another form.
 struct MemoryShortage {
   double needed = 0, available = 0;
 };

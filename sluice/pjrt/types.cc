@@ -54,7 +54,7 @@ std::optional<stablehlo::DType> from_buffer_type(c::PJRT_Buffer_Type type) {
 }
 
 const stablehlo::Type* interned(const stablehlo::Type& type) {
-  // Never destroyed: buffers with static lifetime may outlive it otherwise.
+  // The table is never destroyed: buffers with static lifetime may otherwise outlive it.
   static auto& table = *new base::Interner<stablehlo::Type>();
   return &table.find(
       base::hash_words(static_cast<uint64_t>(type.dtype), type.dims),

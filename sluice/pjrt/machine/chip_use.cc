@@ -15,7 +15,7 @@
 namespace sluice::pjrt {
 namespace {
 
-// The chips that this process is told to use; all of them where nothing is said.
+// Returns the files of the chips that the environment chooses for this process; all chips if it chooses none.
 std::vector<std::string> visible_files(const Machine& machine) {
   for (const char* variable : {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES"}) {
     const auto chosen = base::environment(variable);
@@ -31,7 +31,7 @@ std::vector<std::string> visible_files(const Machine& machine) {
   return machine.tpu_files;
 }
 
-// libtpu takes its lock only where a process uses all chips.
+// libtpu takes its lock only if the process uses all chips.
 bool wants_lock() {
   for (const char* variable : {"TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_CHIPS_PER_PROCESS_BOUNDS"}) {
     if (base::environment(variable)) return false;
@@ -39,7 +39,7 @@ bool wants_lock() {
   return true;
 }
 
-// The shells' way to name a mode: "0660".
+// Returns the mode in octal, as chmod takes it: "0660".
 std::string octal(mode_t mode) {
   char text[16];
   std::snprintf(text, sizeof text, "%04o", static_cast<unsigned>(mode & 07777));

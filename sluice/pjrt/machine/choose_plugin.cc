@@ -8,13 +8,13 @@
 namespace sluice::pjrt {
 namespace {
 
-// CUDA's own way to hide the GPUs.
+// Whether CUDA's own variable hides the GPUs.
 bool gpus_are_hidden() {
   const auto visible = base::environment_even_empty("CUDA_VISIBLE_DEVICES");
   return visible && (visible->empty() || *visible == "-1");
 }
 
-// Takes the TPU if this process can use it; says in `unused` why not.
+// Takes the TPU if this process can use it; else `unused` says why not.
 bool take_tpu(PluginChoice& choice, const Machine& machine, const std::vector<std::string>& folders) {
   if (!machine.has_tpu()) return false;
   const auto file = find_plugin("tpu", folders);
@@ -52,7 +52,7 @@ base::Result<PluginChoice> choose_by_machine(const Machine& machine,
   return choice;
 }
 
-// The log's line about what is not used.
+// Logs what is not used.
 void say_unused(const PluginChoice& choice) {
   if (choice.unused.empty()) return;
   if (!choice.unexpected) {
@@ -89,7 +89,7 @@ base::Result<PluginChoice> choose_plugin(const std::string& given, const Machine
   if (wanted == "auto") return choose_by_machine(machine, folders);
   PluginChoice choice;
   choice.reason = given.empty() ? "asked for by SLUICE_PLUGIN" : "asked for";
-  // libtpu would look for it for minutes, and then say less.
+  // Without a TPU, libtpu would search for minutes and then say less.
   if (wanted == "tpu" && !machine.has_tpu() && !base::environment("TPU_LIBRARY_PATH"))
     return base::fail(
         Code::kFailedPrecondition, "the plugin tpu is ", choice.reason,

@@ -1,4 +1,4 @@
-// What a plugin offers, for `sluice devices` and `sluice doctor`.
+// Describes a plugin and its devices, for `sluice devices` and `sluice doctor`.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace sluice::pjrt {
 struct DeviceDescription {
   int id = 0, local_hardware_id = 0, process_index = 0;
   std::string kind;
-  std::optional<MemoryStats> memory;  // nothing when the plugin does not say
+  std::optional<MemoryStats> memory;  // nullopt if the plugin does not report it
   std::map<std::string, std::string> attributes;
 };
 

@@ -47,7 +47,8 @@ bool is_path(const std::string& text) {
   return text.find('/') != std::string::npos || base::ends_with(text, ".so");
 }
 
-// "cpu" for xla_cpu_pjrt.so, "tpu" for libtpu.so, "cuda" for xla_cuda_plugin.so; else the file's own name.
+// Returns "cpu" for xla_cpu_pjrt.so, "tpu" for libtpu.so, "cuda" for xla_cuda_plugin.so; else the file's
+// name.
 std::string name_of_file(const std::string& path) {
   std::string name = fs::path(path).filename().string();
   if (const size_t dot = name.find(".so"); dot != std::string::npos) name.erase(dot);
@@ -81,7 +82,7 @@ void add_folder(std::vector<std::string>& folders, const fs::path& folder) {
   if (std::find(folders.begin(), folders.end(), path) == folders.end()) folders.push_back(path);
 }
 
-// The folders of packages of a Python installed under `prefix`, newest Python first.
+// Adds the package folders of a Python installed under `prefix`, newest Python first.
 void add_python_prefix(std::vector<std::string>& folders, const fs::path& prefix) {
   for (const char* library : {"lib", "lib64"}) {
     std::vector<fs::path> versions = subfolders(prefix / library);
@@ -94,7 +95,7 @@ void add_python_prefix(std::vector<std::string>& folders, const fs::path& prefix
   }
 }
 
-// A folder of dependencies holds unpacked packages, each in a folder of its own or all in one.
+// Adds a folder of dependencies, whose unpacked packages are in folders of their own or all in one.
 void add_dependencies(std::vector<std::string>& folders, const fs::path& folder) {
   add_folder(folders, folder);
   for (const fs::path& package : subfolders(folder)) add_folder(folders, package);
@@ -106,7 +107,7 @@ fs::path folder_of_program() {
   return error ? fs::path(".") : program.parent_path();
 }
 
-// The folder of the file that holds this function: the program, or the shared library libsluice.so.
+// Returns the folder of the file with this function: the program, or the shared library libsluice.so.
 fs::path folder_of_this_library() {
   Dl_info found{};
   const auto address = reinterpret_cast<const void*>(&folder_of_program);
@@ -132,7 +133,7 @@ void add_python_packages(std::vector<std::string>& folders) {
   for (const std::string& entry : base::split(base::environment("PYTHONPATH").value_or(""), ':')) {
     if (!entry.empty()) add_folder(folders, entry);
   }
-  // The python3 that a shell would run: a virtual environment that was put in $PATH, pyenv, a Python in /opt.
+  // The python3 that a shell would run: of a virtual environment in $PATH, of pyenv, of a Python in /opt.
   for (const std::string& entry : base::split(base::environment("PATH").value_or(""), ':')) {
     if (entry.empty() || !base::path_exists(base::join_path(entry, "python3"))) continue;
     add_python_prefix(folders, fs::path(entry).parent_path());
@@ -169,7 +170,7 @@ base::Result<PluginFile> find_name(const std::string& name, const KnownPlugin& p
     for (const std::string& file : plugin.files) {
       const std::string path = base::join_path(folder, file);
       if (!base::path_exists(path)) continue;
-      // A plugin is a program: one that was merely found must not be another user's.
+      // A plugin is code: one that was only found must not be another user's.
       if (const auto trusted = base::check_trusted(path); !trusted)
         return base::fail(Code::kPermissionDenied, "the ", name, " plugin ", path,
                           " is not loaded: ", trusted.error().what(),
@@ -206,7 +207,7 @@ base::Result<PluginFile> find_plugin(const std::string& wanted, const std::vecto
 
 namespace {
 
-// …/jax_plugins/xla_cuda13/xla_cuda_plugin.so stands beside …/nvidia.
+// The folder …/nvidia is next to the one of …/jax_plugins/xla_cuda13/xla_cuda_plugin.so.
 std::vector<fs::path> nvidia_packages(const std::string& plugin_path) {
   return subfolders(fs::path(plugin_path).parent_path().parent_path().parent_path() / "nvidia");
 }
@@ -232,7 +233,7 @@ std::optional<std::string> find_cuda_tools(const std::string& plugin_path) {
 void preload_nvidia_libraries(const std::string& plugin_path) {
   std::vector<fs::path> folders;
   for (const fs::path& package : nvidia_packages(plugin_path)) folders.push_back(package / "lib");
-  // Each after those that it needs itself.
+  // Each library comes after the ones that it needs.
   for (const char* library :
        {"libcudart", "libnvrtc", "libnvJitLink", "libcublasLt", "libcublas", "libnccl", "libcupti",
         "libcusparse", "libcusolver", "libcufft", "libnvshmem_host", "libcudnn"}) {

@@ -24,7 +24,7 @@ namespace {
 
 std::string folder_of(int process) { return base::str("/proc/", process); }
 
-// When the machine started, in seconds since 1970.
+// Returns when the machine started, in seconds since 1970.
 double start_of_machine() {
   const auto text = base::read_file("/proc/stat");
   if (!text) return 0;
@@ -54,7 +54,7 @@ Holder describe_process(int process) {
   return holder;
 }
 
-// The files among `wanted` that the process has open.
+// Returns the files among `wanted` that the process has open.
 std::vector<std::string> opened_by(int process, const std::vector<std::string>& wanted) {
   std::vector<std::string> found;
   std::error_code error;
@@ -69,7 +69,7 @@ std::vector<std::string> opened_by(int process, const std::vector<std::string>& 
   return found;
 }
 
-// "10:31", or "2026-11-23 10:31" when that was not today.
+// Returns "10:31", or "2026-11-23 10:31" if that was not today.
 std::string minute_text(double when) {
   const auto then = static_cast<std::time_t>(when), now = static_cast<std::time_t>(base::wall_seconds());
   std::tm day{}, today{};
@@ -128,7 +128,7 @@ std::vector<Holder> holders_of(const std::vector<std::string>& files) {
 }
 
 std::optional<Holder> holder_of_lock(const std::string& file) {
-  // Closing a file gives up this process's own locks on it: libtpu may hold one by now.
+  // Closing a file gives up this process's own locks on it, and libtpu may already hold one.
   if (!opened_by(::getpid(), {file}).empty()) return std::nullopt;
   const int descriptor = ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (descriptor < 0) return std::nullopt;

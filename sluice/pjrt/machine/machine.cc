@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kGoogle = "0x1ae0";
 
-// "accel12" with the prefix "accel" is 12; nothing when it is something else.
+// Returns 12 for "accel12" with the prefix "accel"; nullopt for other names.
 std::optional<int> number_behind(std::string_view name, std::string_view prefix) {
   if (!base::starts_with(name, prefix)) return std::nullopt;
   name.remove_prefix(prefix.size());
@@ -32,7 +32,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names ? *names : std::vector<std::string>();
 }
 
-// The files folder/prefixN in the order of N.
+// Returns the files folder/prefixN in the order of N.
 std::vector<std::string> numbered_files(const std::string& folder, std::string_view prefix) {
   std::vector<std::pair<int, std::string>> found;
   for (const std::string& name : names_in(folder)) {
@@ -44,13 +44,13 @@ std::vector<std::string> numbered_files(const std::string& folder, std::string_v
   return files;
 }
 
-// What a file of /sys says: one word. Empty when it cannot be read.
+// Returns the one word in a file of /sys; empty if it cannot be read.
 std::string word_of(const std::string& folder, const char* name) {
   const auto text = base::read_file(base::join_path(folder, name));
   return text ? std::string(base::trim(*text)) : std::string();
 }
 
-// The generation of a Google device on the PCI bus; empty when it is no TPU (a network card, a disk).
+// Returns the generation of a Google device on the PCI bus; empty if it is no TPU (a network card, a disk).
 std::string kind_of(const std::string& folder) {
   const std::string device = word_of(folder, "device");
   if (device == "0x0027") {
@@ -62,7 +62,7 @@ std::string kind_of(const std::string& folder) {
         std::pair("0x0063", "TPU v5e"), std::pair("0x006f", "TPU v6e"), std::pair("0x0076", "TPU7x")}) {
     if (device == id) return kind;
   }
-  // A later generation is known by its class: an accelerator, or none that PCI has a name for.
+  // A later generation is recognized by its PCI class: an accelerator, or an unassigned class.
   const std::string kind = word_of(folder, "class");
   const bool accelerator = base::starts_with(kind, "0x12") || base::starts_with(kind, "0xff");
   return accelerator ? base::str("TPU (PCI device ", device, ")") : "";
@@ -71,7 +71,7 @@ std::string kind_of(const std::string& folder) {
 struct PciTpus {
   int chips = 0;
   std::string kind;
-  std::set<std::string> groups;  // the numbers under which /dev/vfio has them
+  std::set<std::string> groups;  // the numbers of their files in /dev/vfio
 };
 
 PciTpus tpus_on_bus(const std::string& root) {
@@ -91,7 +91,7 @@ PciTpus tpus_on_bus(const std::string& root) {
   return found;
 }
 
-// /dev/vfio also has what else is passed on to programs: where the bus tells, only the chips' files count.
+// /dev/vfio also has other devices for programs: if the bus shows the chips, only the chips' files count.
 std::vector<std::string> vfio_files(const std::string& root, const PciTpus& tpus) {
   std::vector<std::string> files = numbered_files(base::join_path(root, "dev/vfio"), "");
   if (tpus.groups.empty()) return files;
@@ -111,7 +111,7 @@ Machine find_machine(const std::string& root) {
   machine.tpu_chips = machine.tpu_files.empty() ? tpus.chips : static_cast<int>(machine.tpu_files.size());
   if (machine.has_tpu()) machine.tpu_kind = tpus.kind.empty() ? "TPU" : tpus.kind;
   machine.gpu_files = numbered_files(base::join_path(root, "dev"), "nvidia");
-  // Windows' Linux has one file for all its GPUs.
+  // WSL has one file for all GPUs.
   const std::string windows = base::join_path(root, "dev/dxg");
   if (machine.gpu_files.empty() && base::path_exists(windows)) machine.gpu_files = {windows};
   machine.lock_file = base::join_path(root, "tmp/libtpu_lockfile");
@@ -121,7 +121,7 @@ Machine find_machine(const std::string& root) {
 Machine find_machine() {
   const std::string root = base::environment("SLUICE_MACHINE_ROOT").value_or("/");
   std::error_code error;
-  const fs::path found = fs::canonical(root, error);  // as the system names open files
+  const fs::path found = fs::canonical(root, error);  // the spelling in which the system names open files
   return find_machine(error ? root : found.string());
 }
 

@@ -1,4 +1,4 @@
-// Programs of one collective each, and the runs of them, for tests.
+// Programs with one collective each, and their runs, for tests.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 namespace sluice::pjrt::testing {
 
 using Types = std::vector<stablehlo::Type>;
-// One array's bytes, one replica's arrays, all replicas' arrays.
+// The bytes of one array, the arrays of one replica, the arrays of all replicas.
 using Array = std::string;
 using Arrays = std::vector<Array>;
 
@@ -20,7 +20,7 @@ struct CollectiveText {
   std::string target = "sluice_all_reduce";
   std::string attributes = "op = \"sum\", program = 171 : i64, site = 0 : i64";
   bool in_place = false;
-  int calls = 1;  // one after the other, on the results of the one before; "site = 0" counts up
+  int calls = 1;  // in sequence, each on the results of the previous one; "site = 0" counts up
 };
 
 inline std::string type_list(const Types& types) {
@@ -29,7 +29,7 @@ inline std::string type_list(const Types& types) {
   return base::join(texts, ", ");
 }
 
-// @main(x0, x1, …) = what the calls give. in_place: in the arguments' memory, which is donated.
+// Returns @main(x0, x1, …) with the results of the calls. in_place: they use the memory of donated arguments.
 inline std::string collective_program(const Types& operands, const Types& results,
                                       const CollectiveText& call = {}) {
   std::vector<std::string> arguments, aliases, in, out;
@@ -94,7 +94,7 @@ inline Prepared prepare(Client& client, const std::string& text, const Types& op
   return made;
 }
 
-// The results of all replicas; throws the first error.
+// Returns the results of all replicas; throws the first error.
 inline std::vector<Arrays> results_of(const Launch& launch) {
   std::vector<Arrays> all;
   all.resize(launch.done.size());
@@ -108,7 +108,7 @@ inline std::vector<Arrays> results_of(const Launch& launch) {
   return all;
 }
 
-// Each replica's error, "" for none.
+// Returns each replica's error, "" for none.
 inline std::vector<std::string> errors_of(const Launch& launch) {
   std::vector<std::string> all(launch.done.size());
   for (const auto& output : launch.outputs) {

@@ -1,5 +1,4 @@
-// Plugins that are wrong in one way each, chosen by SLUICE_FAKE: what a user may point SLUICE_PLUGIN at by
-// mistake.
+// Plugins with one fault each, chosen by SLUICE_FAKE: files that a user may give as SLUICE_PLUGIN by mistake.
 #include "sluice/pjrt/c_api.h"
 
 #define SLUICE_FAKE_NO_FUNCTION 1

@@ -1,4 +1,4 @@
-// For tests: a folder that stands for a machine's root, with device files and a PCI bus.
+// For tests: a folder that stands in for a machine's root, with device files and a PCI bus.
 #pragma once
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace sluice::pjrt::testing {
 
-// A variable's value for a while; nothing: unset.
+// Sets a variable for its own lifetime; nullopt unsets it.
 class Variable {
  public:
   Variable(const char* name, const std::optional<std::string>& value)
@@ -33,7 +33,7 @@ class Variable {
 
 class MachineFolder {
  public:
-  // The machine is this one while it lives.
+  // This folder is the machine's root while the object exists.
   struct Root : Variable {
     explicit Root(const std::string& path) : Variable("SLUICE_MACHINE_ROOT", path) {}
   };
@@ -42,7 +42,7 @@ class MachineFolder {
     return name.empty() ? root_.path() : root_.path(name);
   }
 
-  // An empty file at that place, with the folders above it.
+  // Makes an empty file at this place, with the folders above it.
   std::string touch(const std::string& name) const { return write(name, ""); }
   std::string write(const std::string& name, const std::string& text) const {
     const std::string file = path(name);
@@ -51,12 +51,12 @@ class MachineFolder {
     return file;
   }
 
-  // /dev/accel0 … as v2 to v4 have them.
+  // Adds /dev/accel0 …, as v2 to v4 have them.
   void add_chips(int count) const {
     for (int i = 0; i < count; ++i) touch("dev/accel" + std::to_string(i));
   }
 
-  // A device of Google's on the bus; `group` is its number under /dev/vfio.
+  // Adds a Google device on the bus; `group` is its number under /dev/vfio.
   void add_pci(const std::string& address, const std::string& device, const std::string& device_class,
                const std::string& board = "", int group = -1) const {
     const std::string folder = "sys/bus/pci/devices/" + address;

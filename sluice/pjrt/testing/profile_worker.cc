@@ -1,5 +1,5 @@
-// profile_worker PLUGIN FILE: runs a plugin's profiler over nothing and writes what it collects. In a process
-// of its own, because a plugin without its device may end the process.
+// profile_worker PLUGIN FILE: runs a plugin's profiler over nothing and writes the result. It is a separate
+// process, because a plugin without its device may end the process.
 #include <chrono>
 #include <cstdio>
 #include <thread>

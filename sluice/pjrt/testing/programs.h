@@ -9,7 +9,7 @@
 
 namespace sluice::pjrt::testing {
 
-// A client of XLA's CPU plugin without a cache; throws when there is none.
+// Returns a client of XLA's CPU plugin without a cache; throws if the plugin is missing.
 inline std::shared_ptr<Client> cpu_client(int devices = 1, const std::string& cache_dir = "") {
   ClientOptions options;
   options.cpu_device_count = devices;
@@ -26,7 +26,7 @@ std::vector<T> values(const Buffer& buffer) {
   return host;
 }
 
-// @main(x, y) = x + y; `attributes` go to x, for example "{tf.aliasing_output = 0 : i32}".
+// Returns @main(x, y) = x + y; `attributes` are x's, for example "{tf.aliasing_output = 0 : i32}".
 inline std::string add_program(const std::string& type = "tensor<4xf32>",
                                const std::string& attributes = "") {
   return "module @add {\n  func.func @main(%x: " + type + " " + attributes + ", %y: " + type + ") -> " +
@@ -34,7 +34,7 @@ inline std::string add_program(const std::string& type = "tensor<4xf32>",
          "\n    \"func.return\"(%z) : (" + type + ") -> ()\n  }\n}\n";
 }
 
-// @main(x) = the sum of x over all replicas in `groups`, for example "[[0, 1]]" (tensor<1x2xi64>).
+// Returns @main(x) = the sum of x over all replicas in `groups`, for example "[[0, 1]]" (tensor<1x2xi64>).
 inline std::string all_reduce_program(const std::string& groups, const std::string& shape) {
   return "module @sum {\n  func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {\n"
          "    %s = \"stablehlo.all_reduce\"(%x) ({\n    ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"

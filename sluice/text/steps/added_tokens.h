@@ -28,7 +28,7 @@ class AddedTokens {
     const Token* token;
   };
 
-  // Reads the list "added_tokens". An id is the model's or the next one; a different one in the file is a
+  // Reads the list "added_tokens". Ids are the model's or the next ones; a different id in the file is a
   // warning.
   static base::Result<AddedTokens> read(const Json& list, const std::string& where, const Vocabulary& model,
                                         const Normalizer* normalizer);

@@ -9,8 +9,7 @@
 
 namespace sluice::text {
 
-// For reading. If the file is cut short later, the process ends with SIGBUS, as with any mapping. Threads:
-// any.
+// For reading. If the file is cut short later, the process ends (SIGBUS), as with any mapping. Threads: any.
 class MappedFile {
  public:
   static base::Result<MappedFile> open(const std::string& path);
