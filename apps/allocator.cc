@@ -1,10 +1,10 @@
 // jemalloc's settings, which it reads when the process starts. They belong to a program, never to the
-// library: docs/install.md has them as advice for programs of others.
+// library: docs/install.md recommends them for other programs.
 //
-// XLA's CPU plugin takes the memory of a program's intermediate values again for each launch, and LibTorch
-// that of each result: what was freed stays the process's, large blocks too, and comes in huge pages:
-// neighbouring rows of an image lie pages apart. (With a limit of ten seconds LibTorch's own operations took
-// a third longer.)
+// For each launch, XLA's CPU plugin allocates the memory of a program's intermediate values, and LibTorch
+// allocates the memory of each result. So the process keeps freed memory, including large blocks, in huge
+// pages: neighbouring rows of an image are pages apart. (If it kept memory for only ten seconds, LibTorch's
+// own operations took a third longer.)
 #include "sluice/base/export.h"
 
 extern "C" SLUICE_API const char* malloc_conf;

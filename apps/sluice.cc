@@ -1,5 +1,5 @@
-// The program: verbs that need no LibTorch it does itself, for loading LibTorch takes 0.4 s and 126 MB. For
-// all else it becomes sluice-torch, which lies beside it.
+// The program `sluice`. It runs the verbs that need no LibTorch itself, because loading LibTorch takes 0.4 s
+// and 126 MB. For all other verbs it becomes sluice-torch, which is next to it.
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ const Verb* find(const std::vector<Verb>& verbs, const char* name) {
   return found == verbs.end() ? nullptr : &*found;
 }
 
-// Whether the command line is for a verb among these. The help of a noun with more verbs is not.
+// Whether one of these verbs runs the command line. For the help of a noun with more verbs, none does.
 bool is_plain(const std::vector<Verb>& verbs, int argc, char** argv) {
   const Verb* const verb = argc > 1 ? find(verbs, argv[1]) : nullptr;
   if (verb == nullptr || !verb->more_with_torch) return verb != nullptr;
@@ -41,7 +41,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "sluice: cannot start %s: %s\n", other.c_str(), std::strerror(errno));
     return 1;
   }
-  // Built without LibTorch: its own help and version, and what it says of an unknown verb.
+  // Built without LibTorch: this program prints its own help, its version, and the error for an unknown verb.
   std::fprintf(stderr, "sluice: %s is not there, so only verbs that need no LibTorch are\n", other.c_str());
   return sluice::cli::run_program(verbs, argc, argv);
 }

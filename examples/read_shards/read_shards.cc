@@ -1,4 +1,4 @@
-// Reads WebDataset shards of images and labels, and prints what is in them.
+// Reads WebDataset shards of images and labels, and prints their contents.
 //
 //   read_shards 'train-{0000..0009}.tar'
 #include <sluice/data/dataset.h>

@@ -1,5 +1,5 @@
-// An autoencoder: the trainer with steps of one's own. Images of 32 × 32 pixels become 64 numbers, and from
-// these images again.
+// An autoencoder: the trainer with custom steps. Images of 32 × 32 pixels become 64 numbers, and these become
+// images again.
 //
 //   autoencoder TRAIN_SHARDS TEST_SHARDS LOGDIR
 #include <sluice/sluice.h>

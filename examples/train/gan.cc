@@ -16,7 +16,7 @@ struct Gan : torch::nn::Module {
         "discriminator", torch::nn::Sequential(torch::nn::Linear(3 * 32 * 32, 256), torch::nn::LeakyReLU(),
                                                torch::nn::Linear(256, 1)));
   }
-  // How far the discriminator is from calling all of these real, or made.
+  // The discriminator's loss if all of these images are real, or generated.
   torch::Tensor loss(const torch::Tensor& images, bool real) {
     const auto score = discriminator->forward(images);
     return torch::binary_cross_entropy_with_logits(score, torch::full_like(score, real ? 1.0 : 0.0));
@@ -47,7 +47,7 @@ int main(int argc, char** argv) try {
     const auto made = model->generator->forward(torch::randn({real.size(0), 64}, real.options()));
     const auto detecting = model->loss(real, true) + model->loss(made.detach(), false);
     updates.update(1, detecting);
-    const auto deceiving = model->loss(made, true);  // of the discriminator that has just learnt
+    const auto deceiving = model->loss(made, true);  // by the discriminator that was just updated
     updates.update(0, deceiving);
     return sluice::train::StepOutput{
         .logs = {{"generator", deceiving.detach()}, {"discriminator", detecting.detach()}}};

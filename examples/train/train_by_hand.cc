@@ -16,7 +16,7 @@ int main() {
   torch::nn::Sequential model(torch::nn::Linear(16, 32), torch::nn::ReLU(), torch::nn::Linear(32, 4));
   model->to(device);
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
-  sluice::create_state(optimizer);  // the first step is then the same program as the others
+  sluice::create_state(optimizer);  // so that the first step is the same program as the others
 
   // The label of a row is the block of four columns with the largest sum.
   const auto rows = torch::randn({256, 16});

@@ -1,4 +1,4 @@
-// Training with a session: a module of one's own, shards, batches on the device, logs that wait for nothing.
+// Training with a session: a custom module, shards, batches on the device, logs that wait for nothing.
 //
 //   train_session SHARDS [--sluice-… flags]
 #include <sluice/sluice.h>

@@ -25,7 +25,7 @@ namespace {
 
 using pjrt::ProtoReader;
 
-constexpr int kPort = 8431, kRefusalMilliseconds = 200;  // on the loopback interface refusals come at once
+constexpr int kPort = 8431, kRefusalMilliseconds = 200;  // loopback refuses at once
 constexpr size_t kMaxAnswer = 1 << 20;                   // bytes
 constexpr std::string_view kDutyCycle = "tpu.runtime.tensorcore.dutycycle.percent",
                            kUsed = "tpu.runtime.hbm.memory.usage.bytes",
@@ -43,7 +43,7 @@ bool is_listening(int port) {
   if (error == EINPROGRESS && ::poll(&polled, 1, kRefusalMilliseconds) > 0)
     ::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size);
   ::close(socket);
-  return error == 0 || error == EINPROGRESS;  // the latter is too busy to answer
+  return error == 0 || error == EINPROGRESS;  // EINPROGRESS: too busy to answer
 }
 
 double double_of(std::string_view bytes) {
@@ -52,15 +52,15 @@ double double_of(std::string_view bytes) {
   return value;
 }
 
-// The device of an Attribute {key = 1, value = 2 {string_attr = 1, int_attr = 3}}; newer libtpu writes some
-// as text.
+// Reads the device of an Attribute {key = 1, value = 2 {string_attr = 1, int_attr = 3}}; newer libtpu writes
+// some devices as text.
 std::optional<int> device_of(std::string_view attribute) {
   ProtoReader fields(attribute);
   std::optional<int> device;
   while (fields.next()) {
     if (fields.field() != 2 || !fields.is_bytes()) continue;
     ProtoReader value(fields.bytes());
-    device = 0;  // what is 0 is left out
+    device = 0;  // a value of 0 is omitted
     while (value.next()) {
       if (value.field() == 3) device = static_cast<int>(value.number());
       if (value.field() == 1 && value.is_bytes()) device = base::number_of<int>(value.bytes());
@@ -70,7 +70,7 @@ std::optional<int> device_of(std::string_view attribute) {
   return fields.broken() ? std::nullopt : device;
 }
 
-// Gauge {as_double = 1, as_int = 2}, and Counter likewise.
+// Reads a Gauge {as_double = 1, as_int = 2}, or a Counter, which has the same fields.
 std::optional<double> value_of(std::string_view gauge) {
   ProtoReader fields(gauge);
   double value = 0;
@@ -81,7 +81,7 @@ std::optional<double> value_of(std::string_view gauge) {
   return fields.broken() || !std::isfinite(value) ? std::nullopt : std::optional(value);
 }
 
-// Metric {attribute = 1, gauge = 3, counter = 4}
+// Reads a Metric {attribute = 1, gauge = 3, counter = 4}.
 std::optional<DeviceValue> device_value(std::string_view metric) {
   ProtoReader fields(metric);
   std::optional<int> device;
@@ -95,7 +95,7 @@ std::optional<DeviceValue> device_value(std::string_view metric) {
   return DeviceValue{*device, *value};
 }
 
-// One metric of one service; none where this libtpu does not have it.
+// Reads one metric from one service; empty if this libtpu does not have it.
 base::Result<std::vector<DeviceValue>> ask(cloud::Http& http, int port, std::string_view name,
                                            double seconds) {
   // MetricRequest {metric_name = 1}
@@ -111,7 +111,7 @@ base::Result<std::vector<DeviceValue>> ask(cloud::Http& http, int port, std::str
   return parse_metric(*message);
 }
 
-// All three metrics of one service.
+// Reads all three metrics from one service.
 base::Status add_service(cloud::Http& http, int port, double deadline, std::map<int, ChipMetrics>& chips) {
   const base::Stopwatch watch;
   std::vector<DeviceValue> used, total, duty;
@@ -123,7 +123,7 @@ base::Status add_service(cloud::Http& http, int port, double deadline, std::map<
     own[one.device].memory_used = static_cast<uint64_t>(std::max(0.0, one.value));
   for (const DeviceValue& one : total)
     own[one.device].memory_total = static_cast<uint64_t>(std::max(0.0, one.value));
-  // Memory is counted by core, duty cycles by chip.
+  // Memory is reported for each core, duty cycles for each chip.
   const size_t cores =
       duty.empty() || own.size() % duty.size() != 0 ? 1 : std::max<size_t>(1, own.size() / duty.size());
   if (cores == 1) {

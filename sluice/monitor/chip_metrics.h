@@ -1,5 +1,5 @@
-// What libtpu measures of the chips while a program runs on them: its RuntimeMetricService, a gRPC service of
-// the program's process, on port 8431 of this machine.
+// Reads libtpu's measurements of the chips while a program runs on them. Its RuntimeMetricService is a gRPC
+// service in the program's process, on port 8431 of this machine.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sluice::monitor {
 
-// Of one device: a chip; on v2 and v3 a core, of which two have one duty cycle.
+// The metrics of one device: a chip or, on v2 and v3, a core; the two cores of a chip share a duty cycle.
 struct ChipMetrics {
   int device = 0;
   std::optional<double> duty_cycle;                   // percent of the time that its cores computed
@@ -19,19 +19,20 @@ struct ChipMetrics {
 };
 
 struct RuntimeMetrics {
-  bool running = false;  // something listens: a TPU program runs
+  bool running = false;  // something listens, so a TPU program runs
   std::vector<ChipMetrics> chips;
-  std::vector<std::string> faults;  // of what listens and is not understood, one a port
+  std::vector<std::string> faults;  // of listeners that are not understood, one for each port
 };
 
-// $TPU_RUNTIME_METRICS_PORTS (one a process), else 8431.
+// Returns $TPU_RUNTIME_METRICS_PORTS (one for each process), else 8431.
 std::vector<int> metrics_ports();
 
-// Asks the services of these ports, each for at most `deadline` seconds in all. Where one process runs for
-// each chip, each knows its own chips.
+// Asks the services of these ports, each for at most `deadline` seconds in all. With one process for each
+// chip, each service knows its own chips.
 RuntimeMetrics read_runtime_metrics(cloud::Http& http, const std::vector<int>& ports, double deadline = 1);
 
-// The values in one answer (tpu.monitoring.runtime.MetricResponse), by device. kDataLoss for what is none.
+// Parses the values of one answer (tpu.monitoring.runtime.MetricResponse), by device. kDataLoss if it is
+// none.
 struct DeviceValue {
   int device = 0;
   double value = 0;

@@ -142,7 +142,7 @@ base::Result<HostReport> parse_report(const std::string& text) {
 const pjrt::Holder* holder_of_chip(const HostReport& report, size_t chip) {
   if (chip >= report.tpu_files.size()) return nullptr;
   for (const pjrt::Holder& holder : report.holders) {
-    // What holds libtpu's lock alone holds all chips.
+    // A process that only holds libtpu's lock holds all chips.
     const auto& files = holder.files;
     if (files.empty() || std::find(files.begin(), files.end(), report.tpu_files[chip]) != files.end())
       return &holder;

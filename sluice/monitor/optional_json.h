@@ -1,4 +1,4 @@
-// Numbers that are not always known, in JSON.
+// Writes numbers that may be unknown as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,7 +6,7 @@
 
 namespace sluice::monitor {
 
-// null where there is nothing.
+// Returns null for nullopt.
 template <typename T>
 nlohmann::json optional_json(const std::optional<T>& value) {
   return value ? nlohmann::json(*value) : nlohmann::json();

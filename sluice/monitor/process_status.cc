@@ -27,9 +27,9 @@ namespace {
 using nlohmann::json;
 
 constexpr double kSilentSeconds = 10, kForgetSeconds = 600;
-constexpr size_t kMaxRecord = 64 << 10;  // bytes; what is larger is none of ours
+constexpr size_t kMaxRecord = 64 << 10;  // bytes; larger files are not records
 
-// When a process began; 0 when there is none, or only its parent has not yet heard of its end.
+// Returns when a process began; 0 if it does not exist or is a zombie.
 int64_t start_of(int process) {
   const auto facts = base::look_at_process(process);
   return !facts || facts->state == "Z" || facts->state == "X" ? 0 : facts->began;
@@ -40,7 +40,7 @@ std::string link_target(const char* path) {
   return std::filesystem::read_symlink(path, error).string();
 }
 
-// A folder that this user alone can write to. Others may have made one of that name first.
+// Makes a folder that only this user can write to; false if another user may have made it first.
 bool make_private_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return false;
   struct stat found {};
@@ -48,7 +48,7 @@ bool make_private_folder(const std::string& path) {
          (found.st_mode & 022) == 0;
 }
 
-// Nothing also where it is missing: records may be of another version.
+// Returns nullopt also for a missing field, as in a record of another version.
 template <typename T>
 std::optional<T> optional_of(const json& document, const char* name) {
   const auto found = document.find(name);
@@ -120,7 +120,7 @@ base::Result<ProcessStatus> status_of(const json& document) {
     who.count = document.at("count").get<int>();
     who.replicas = document.at("replicas").get<int>();
     who.device = document.at("device").get<std::string>();
-    // An older program has neither.
+    // Records of older programs have neither field.
     who.coordinator = document.value("coordinator", "");
     who.profiler = document.value("profiler", "");
     status.step = document.at("step").get<int64_t>();
@@ -146,8 +146,8 @@ base::Result<ProcessStatus> status_of(const json& document) {
 
 std::optional<std::string> status_folder() {
   const auto chosen = base::environment("SLUICE_STATUS_DIR");
-  // In memory: a file system on a disk may write a file out before another of its name is replaced, and the
-  // training would wait for that.
+  // The files are in memory: a file system on a disk may write a file out before a rename replaces it, and
+  // the training would wait for that.
   if (!chosen)
     return base::str(base::is_directory("/dev/shm") ? "/dev/shm" : "/tmp", "/sluice-status-", ::geteuid());
   if (base::switch_of(*chosen) == false) return std::nullopt;
@@ -170,7 +170,7 @@ void StatusFile::write(const ProcessStatus& status) {
     return ::open(unfinished.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
   };
   int file = open();
-  // systemd empties /dev/shm of what belongs to a user who has logged out.
+  // systemd deletes a user's files in /dev/shm when the user logs out.
   if (file < 0 && errno == ENOENT && make_private_folder(base::parent_path(path_))) file = open();
   if (file < 0) return;
   const bool whole = ::write(file, text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -199,7 +199,7 @@ std::vector<SeenProcess> read_statuses(const std::string& folder, double now) {
     const ProcessIdentity& who = one.status.identity;
     one.age = std::max(0.0, now - one.status.time);
     if (one.age > kSilentSeconds) one.state = SeenProcess::State::kSilent;
-    // Of another container's processes only the age of their records is known.
+    // For processes of another container only the age of their records is known.
     if (who.namespaces == namespaces && start_of(who.process) != who.began)
       one.state = SeenProcess::State::kGone;
     if (one.state == SeenProcess::State::kGone && one.age > kForgetSeconds)

@@ -7,8 +7,8 @@
 
 namespace sluice::monitor {
 
-// As parse_status(), of a document that is parsed already. It may be a stranger's: how deep it goes on where
-// nothing is expected does not matter.
+// Does the same as parse_status(), for a parsed document. It may be a stranger's: nesting at unexpected
+// places, of any depth, does no harm.
 base::Result<ProcessStatus> status_of(const nlohmann::json& document);
 
 }  // namespace sluice::monitor

@@ -21,9 +21,9 @@
 namespace sluice::monitor {
 namespace {
 
-constexpr double kPatience = 2;  // seconds for a request to come and for its answer to go
+constexpr double kPatience = 2;  // seconds for a request to arrive, and for its answer to be sent
 constexpr size_t kMaxRequest = 8 << 10, kMaxConnections = 32;
-constexpr int kLook = 200;  // milliseconds between looks at the connections' time
+constexpr int kLook = 200;  // milliseconds between checks of the connections' time
 constexpr char kProcessLabel[] = "process", kDeviceLabel[] = "device";
 
 struct Response {
@@ -33,8 +33,8 @@ struct Response {
   std::string body = {};
 };
 
-// The training that the process belongs to, as far as it is on this machine; of it one process alone, by its
-// number among them, where that is wanted.
+// Returns the processes on this machine of the training that the process belongs to; if `wanted`, only the
+// one with this index.
 HostReport look_at_training(cloud::Http& http, int process, std::optional<int> wanted) {
   HostReport report;
   report.host = own_identity().host;
@@ -50,12 +50,12 @@ HostReport look_at_training(cloud::Http& http, int process, std::optional<int> w
     const bool met = !who.coordinator.empty() && other.coordinator == who.coordinator;
     return (!is_own(seen) && !same_run && !met) || (wanted && other.index != *wanted);
   });
-  // Where the processes meet is nobody else's business.
+  // The meeting place of the processes is not published.
   for (SeenProcess& seen : report.processes) seen.status.identity.coordinator.clear();
   return report;
 }
 
-// A family of samples in Prometheus' text format.
+// Writes a family of samples in Prometheus' text format.
 class Family {
  public:
   Family(std::string& out, const char* name, const char* help, const char* label)
@@ -136,7 +136,7 @@ std::string prometheus_text(const HostReport& report) {
   return out;
 }
 
-// The lower-case letters of a name.
+// Returns the name in lower case.
 std::string lowered(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -148,7 +148,7 @@ bool is_address(const std::string& host) {
   return ::inet_pton(AF_INET, host.c_str(), &any) == 1 || ::inet_pton(AF_INET6, host.c_str(), &any) == 1;
 }
 
-// The host of the header "Host:", without its port; nothing when there is none.
+// Returns the host of the header "Host:", without its port; nullopt if there is no such header.
 std::optional<std::string> host_of(const std::string& request) {
   for (const std::string& line : base::split(request, '\n')) {
     const size_t colon = line.find(':');
@@ -160,14 +160,14 @@ std::optional<std::string> host_of(const std::string& request) {
   return std::nullopt;
 }
 
-// A page of a stranger's makes its own name mean this machine, so that its reader's browser asks here and
-// lets the page read the answer. Such a request has the stranger's name.
+// Refuses DNS rebinding: a web page may point its own name at this machine, so that the browser sends
+// requests here and lets the page read the answers. Such a request has the page's host name.
 bool is_ours(const std::optional<std::string>& host, const std::string& listens) {
   return !host || is_address(*host) || *host == "localhost" || *host == lowered(listens) ||
          *host == lowered(base::host_name());
 }
 
-// `request`: its lines. `listens`: the host where this server was told to listen.
+// `request`: its lines. `listens`: the host on which this server listens.
 Response respond(const std::string& request, const std::string& listens, int process) {
   const auto words = base::split(request.substr(0, request.find("\r\n")), ' ');
   if (words.size() != 3 || !base::starts_with(words[2], "HTTP/1.")) return {400, "Bad Request"};
@@ -208,10 +208,10 @@ base::Result<std::unique_ptr<StatusServer>> StatusServer::start(const std::strin
   return std::unique_ptr<StatusServer>(new StatusServer(std::move(listener), process));
 }
 
-// One request and its answer.
+// A connection with one request and its answer.
 struct StatusServer::Connection {
   int socket;
-  double until;  // of the monotonic clock: its request, then its answer, has this time
+  double until;  // of the monotonic clock: the deadline of the request, then of the answer
   std::string request = {}, answer = {};
   bool answered = false;
   Connection(int socket_, double until_) : socket(socket_), until(until_) {}
@@ -246,17 +246,17 @@ void StatusServer::serve() {
 }
 
 void StatusServer::accept_one() {
-  // Those that say nothing make room.
+  // The oldest connection makes room.
   if (connections_.size() == kMaxConnections) connections_.erase(connections_.begin());
   const int socket = ::accept4(listener_.descriptor(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
   if (socket >= 0)
     connections_.push_back(std::make_unique<Connection>(socket, base::monotonic_seconds() + kPatience));
-  // Without descriptors left, for example.
+  // For example, if no descriptors are left.
   else if (errno != EINTR && errno != ECONNABORTED && errno != EAGAIN)
     ::poll(nullptr, 0, 500);
 }
 
-// False: it is over.
+// Returns false if the connection is over.
 bool StatusServer::move(Connection& connection, bool ready) const {
   if (!ready) return true;
   return connection.answered ? send(connection) : receive(connection);

@@ -12,15 +12,15 @@
 
 namespace sluice::monitor {
 
-// Answers on a thread of its own from what the processes of this training on this machine have written
-// (process_status.h) and what libtpu says of its chips, both read when they are asked for. A connection that
-// sends no request within 2 s, or one above 8 KiB, is closed; there are 32 at a time, of which the oldest
-// makes room for the next. A request for another host's name than this one's is refused (421): a page in a
-// browser cannot read the figures by giving this machine a name of its own.
+// Answers on its own thread, from the files of this training's processes on this machine (process_status.h)
+// and libtpu's metrics of its chips, both read for each request. A connection that sends no request within 2
+// s, or one above 8 KiB, is closed. There are at most 32 connections; a further one closes the oldest. A
+// request for a host name other than this one's is refused (421), so that a page in a browser cannot read the
+// figures by giving this machine a name of its own.
 class StatusServer {
  public:
-  // `address` as cloud::parse_listen_address() takes it. `process`: whose training it is. kAlreadyExists: the
-  // port is in use.
+  // `address` is as in cloud::parse_listen_address(). `process` belongs to the training that is shown.
+  // kAlreadyExists: the port is in use.
   static base::Result<std::unique_ptr<StatusServer>> start(const std::string& address, int process);
   ~StatusServer();
   StatusServer(const StatusServer&) = delete;
@@ -38,7 +38,7 @@ class StatusServer {
 
   const cloud::Listener listener_;
   const int process_;
-  std::vector<std::unique_ptr<Connection>> connections_;  // of the thread, the oldest first
+  std::vector<std::unique_ptr<Connection>> connections_;  // used by the thread, the oldest first
   std::atomic<bool> ends_{false};
   std::thread thread_;
 };

@@ -23,8 +23,8 @@ class Plugin {
   // and what to install.
   static base::Result<std::shared_ptr<Plugin>> load(const std::string& name_or_path = "");
   static base::Result<std::shared_ptr<Plugin>> load(const PluginFile& file);
-  // Returns the plugin's version of the C API, "0.116", without initialising it: no chip is taken. Errors: as
-  // load().
+  // Returns the plugin's version of the C API, "0.116", without initialising it: no chip is taken. Errors are
+  // the same as for load().
   static base::Result<std::string> probe(const PluginFile& file);
 
   // "cpu", "tpu", "cuda", or, for any other file, its name without "lib" and ".so".

@@ -20,7 +20,7 @@ namespace {
 
 base::Result<std::string> gzip(const std::string& text) {
   z_stream stream{};
-  constexpr int kGzip = 16;  // added to the window's bits
+  constexpr int kGzip = 16;  // added to the window bits for gzip
   if (::deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, MAX_WBITS + kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK)
     return base::fail(Code::kResourceExhausted, "no memory to compress a trace of ", text.size(), " bytes");
   std::string out(::deflateBound(&stream, text.size()), '\0');
@@ -36,7 +36,7 @@ base::Result<std::string> gzip(const std::string& text) {
   return out;
 }
 
-// The thread that trains is the one with the steps, whoever started the recording.
+// The training thread is the one with the steps, even if another thread started the recording.
 int64_t find_main_thread(const base::SpanRecording& recording) {
   for (const base::SpanLine& line : recording.lines)
     for (const base::SpanRecord& span : line.spans)

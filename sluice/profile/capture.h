@@ -1,4 +1,4 @@
-// Taking a profile: the spans of this process and, where the plugin can, what its devices did.
+// Captures a profile: the spans of this process and, if the plugin can, its devices' work.
 #pragma once
 
 #include <array>
@@ -17,23 +17,23 @@
 
 namespace sluice::profile {
 
-// What was captured, before anything is written.
+// The contents of a profile, before anything is written.
 struct Captured {
   base::SpanRecording recording;
-  std::string device;  // the plugin's XSpace; empty: none
+  std::string device;  // the plugin's XSpace, or empty
   KernelCalls kernels;
 };
 
-// One profile a process at a time. Threads: one.
+// A process can capture one profile at a time. Threads: one.
 class Capture {
  public:
-  // `plugin` may be null. kUnavailable while another one is taken.
+  // `plugin` may be null. kUnavailable while another profile is captured.
   static base::Result<Capture> start(std::shared_ptr<const pjrt::Plugin> plugin);
   Capture(Capture&& other) noexcept
       : profiler_(std::move(other.profiler_)), running_(std::exchange(other.running_, false)) {}
   Capture& operator=(Capture&&) = delete;
   ~Capture();
-  // What goes wrong with the plugin's profiler is said in a warning; the host's part is there.
+  // Errors of the plugin's profiler are only a warning: the host's part is still returned.
   Captured stop();
 
  private:
@@ -42,30 +42,30 @@ class Capture {
   bool running_ = true;
 };
 
-// The name of a run's folder for a profile that begins now: "2026_11_25_10_40_59", as TensorBoard shows it.
+// Returns the name of a run's folder for a profile that begins now, in TensorBoard's form:
+// "2026_11_25_10_40_59".
 std::string run_name(double wall_seconds);
 
 inline constexpr std::array kFileEndings = {"xplane.pb", "trace.json.gz", "layers.json", "txt"};
 
 // One of the files of a profile.
 struct ProfileFile {
-  std::string
-      ending;  // "xplane.pb", "trace.json.gz", "txt"; "layers.json" where something is known of single layers
+  std::string ending;  // "xplane.pb", "trace.json.gz", "txt"; "layers.json" if single layers are known
   std::string bytes;
 };
 base::Result<std::vector<ProfileFile>> files_of(const Captured& captured, const About& about);
 
-// What the names of a process's files begin with: the host's name, and for several processes "-PROCESS".
+// Returns the beginning of a process's file names: the host's name, and with several processes "-PROCESS".
 std::string file_name(const std::string& host, int process, int processes);
 
-// FOLDER/plugins/profile/RUN, where the tools look for a profile.
+// Returns FOLDER/plugins/profile/RUN, where the tools look for a profile.
 std::string run_folder(const std::string& folder, const std::string& run);
 
-// A file of this machine, or an object of a bucket (gs://bucket/logs/file): complete or not at all. Folders
-// of this machine are made.
+// Writes a file of this machine, or an object of a bucket (gs://bucket/logs/file), completely or not at all.
+// Creates folders of this machine.
 base::Status save(const std::string& bytes, const std::string& place);
 
-// Writes files_of() as NAME.xplane.pb and so on to run_folder(), by save(). Returns the folder.
+// Writes files_of() to run_folder() as NAME.xplane.pb and so on, with save(). Returns the folder.
 base::Result<std::string> write(const Captured& captured, const About& about, const std::string& folder,
                                 const std::string& run);
 

@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-// With all digits.
+// Returns microseconds with all digits.
 std::string microseconds(int64_t nanoseconds) {
   char text[40];
   std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(nanoseconds / 1000),
@@ -36,7 +36,7 @@ std::string arguments(const base::SpanNumbers& numbers) {
 }  // namespace
 
 std::string chrome_trace_of(const base::SpanRecording& recording, const std::string& host, int process) {
-  constexpr int64_t kDay = 86'400'000'000'000;  // nanoseconds
+  constexpr int64_t kDay = 86'400'000'000'000;  // in nanoseconds
   const int64_t origin = recording.epoch - (recording.begin + recording.epoch) / kDay * kDay;
   std::string out = R"({"displayTimeUnit":"ms","traceEvents":[)" +
                     about("process_name", process, 0, host + " process " + std::to_string(process));

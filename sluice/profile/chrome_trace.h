@@ -1,4 +1,4 @@
-// Spans as JSON of Chrome's trace format, for Perfetto (https://ui.perfetto.dev).
+// Writes spans as JSON in Chrome's trace format, for Perfetto (https://ui.perfetto.dev).
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace sluice::profile {
 
-// Times are microseconds since the day began (UTC): the files of several processes lie on one axis, and a
-// reader's double still tells nanoseconds apart.
+// Times are microseconds since the day began (UTC). So the files of several processes share one axis, and a
+// double still has the precision of nanoseconds.
 std::string chrome_trace_of(const base::SpanRecording& recording, const std::string& host, int process);
 
 }  // namespace sluice::profile

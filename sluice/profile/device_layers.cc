@@ -16,7 +16,7 @@ namespace {
 using pjrt::ProtoReader;
 using Kind = LayerRow::Kind;
 
-// A message's fields of bytes, in their order: visit(field, bytes).
+// Calls visit(field, bytes) for each field of bytes in a message, in order.
 template <typename Visit>
 void each_bytes(std::string_view message, const Visit& visit) {
   for (ProtoReader reader(message); reader.next();)
@@ -116,7 +116,7 @@ struct Plane {
         return &stat;
     return nullptr;
   }
-  // Of the event itself, or of all events of its kind.
+  // Finds a stat of the event itself, or of its metadata.
   const StatValue* find(const Event& event, std::string_view wanted) const {
     if (const StatValue* own = find(event.stats, wanted)) return own;
     const auto found = metadata.find(event.metadata);
@@ -164,7 +164,7 @@ struct Line {
   std::vector<Event> events;
 };
 
-// The names of all instructions of the programs in the plane "/host:metadata": HloProto.hlo_module = 1,
+// Reads the names of all instructions of a program in the plane "/host:metadata": HloProto.hlo_module = 1,
 // HloModuleProto: name = 1, computations = 3, HloComputationProto.instructions = 2, HloInstructionProto: name
 // = 1, metadata = 7, OpMetadata.op_name = 2.
 using ProgramNames = std::map<std::pair<std::string, std::string>, std::string>;  // module, instruction
@@ -188,7 +188,7 @@ void read_program(std::string_view hlo, ProgramNames& names) {
   });
 }
 
-// "fc.weight/aten::mm:Dot" without the operation's type, which stands behind a single colon.
+// Returns "fc.weight/aten::mm:Dot" without the operation's type, which follows a single colon.
 std::string_view without_type(std::string_view tf_op) {
   const size_t colon = tf_op.rfind(':');
   if (colon == std::string_view::npos || (colon > 0 && tf_op[colon - 1] == ':')) return tf_op;
@@ -253,7 +253,7 @@ class Reader {
       peaks.bytes_per_second = bytes->number * 1e9;
   }
 
-  // Of the program that takes longest; the others run between the steps.
+  // Reads the runs of the longest program; the other programs run between the steps.
   void read_modules(const Plane& plane, const Line& line) {
     std::map<std::string_view, std::pair<double, double>> programs;  // runs, nanoseconds
     for (const Event& event : line.events) {
@@ -271,12 +271,12 @@ class Reader {
     run_nanoseconds_ += longest->second.second;
   }
 
-  // Each operation's own time, without those that lie within it, as in a loop.
+  // Adds each operation's own time, without the operations inside it, as in a loop.
   void read_operations(const Plane& plane, const Line& line) {
     struct Open {
       LayerRow* row;
       int64_t end;
-      double flops, bytes;  // which its parts have again
+      double flops, bytes;  // including its parts
     };
     std::vector<Open> open;
     for (const Event& event : line.events) {

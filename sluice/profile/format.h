@@ -1,4 +1,4 @@
-// Numbers in a page's columns.
+// Formats numbers for a page's columns.
 #pragma once
 
 #include <cstdio>
@@ -6,7 +6,7 @@
 
 namespace sluice::profile {
 
-// As printf(3), up to 255 characters.
+// Formats as printf(3) does, up to 255 characters.
 std::string format(const char* form, auto... values) {
   char text[256];
   std::snprintf(text, sizeof text, form, values...);

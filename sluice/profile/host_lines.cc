@@ -32,13 +32,13 @@ std::vector<base::SpanRecord> find_programs(const base::SpanRecording& recording
 std::map<std::string, Total> self_times(const std::vector<base::SpanRecord>& sorted, int64_t begin,
                                         int64_t end) {
   std::map<std::string, Total> totals;
-  std::vector<std::pair<Total*, int64_t>> open;  // and when it ends
+  std::vector<std::pair<Total*, int64_t>> open;  // a span's total, and its end
   for (const base::SpanRecord& span : sorted) {
     const int64_t from = std::max(span.begin, begin), to = std::min(span.end, end);
     if (from >= to || std::strcmp(span.name, kStepSpan) == 0) continue;
     while (!open.empty() && open.back().second <= from) open.pop_back();
     Total& total = totals[span.name];
-    // What reaches out of its parent, which only clocks read at different moments bring about, is cut.
+    // A span is cut at its parent's end: only clocks that are read at different moments make it longer.
     const int64_t stop = open.empty() ? to : std::min(to, open.back().second);
     total.self += stop - from;
     total.bytes += std::max<int64_t>(span.numbers.bytes, 0);

@@ -1,4 +1,4 @@
-// What a recording of spans says, put in order for those who write it down.
+// Sorts a recording of spans for the formats that are written from it.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace sluice::profile {
 
-// The span of a whole step, on the thread that trains. Its number is that of the step.
+// The span of a whole step, on the training thread. Its number is the step's.
 inline constexpr const char* kStepSpan = "step";
 
-// The line of what is on the devices, and the span of a program there. They do not overlap.
+// The line of the programs on the devices, and the span of one program. These spans do not overlap.
 inline constexpr const char* kProgramsTrack = "xla:0, programs from launch to end";
 inline constexpr const char* kProgramSpan = "program";
 
-// By their begin, those that hold others before what they hold.
+// Sorts spans by their begin, outer spans before the ones inside them.
 void sort_spans(std::vector<base::SpanRecord>& spans);
 
-// The whole steps of a recording, in their order; there may be none.
+// The whole steps of a recording, in order; there may be none.
 struct Steps {
   std::vector<base::SpanRecord> spans;
   int64_t begin() const { return spans.front().begin; }
@@ -29,17 +29,17 @@ struct Steps {
   double nanoseconds() const { return static_cast<double>(end() - begin()); }
 };
 Steps find_steps(const base::SpanRecording& recording);
-// What was on the devices, by the begin.
+// Returns the spans of the programs on the devices, by their begin.
 std::vector<base::SpanRecord> find_programs(const base::SpanRecording& recording);
 
 struct Total {
-  int64_t self = 0;  // nanoseconds, without what lies within
+  int64_t self = 0;  // nanoseconds, without the spans inside
   int64_t bytes = 0;
   int64_t count = 0;
 };
 
-// Of sorted spans of one thread: the time that each name has for itself, within [begin, end). Steps are left
-// out, so that what no other span covers is missing in the sum.
+// Returns the own time of each name within [begin, end), from sorted spans of one thread. Steps are left out,
+// so the sum lacks the time that no other span covers.
 std::map<std::string, Total> self_times(const std::vector<base::SpanRecord>& sorted, int64_t begin,
                                         int64_t end);
 

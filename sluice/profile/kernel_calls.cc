@@ -20,7 +20,7 @@ struct Recorder {
   int64_t dropped = 0;
   std::unordered_map<int64_t, RecordedName> names;
 
-  // Never destroyed: programs may run while the process ends.
+  // The recorder is never destroyed: programs may run while the process ends.
   static Recorder& get() {
     static auto* recorder = new Recorder();
     return *recorder;
@@ -60,7 +60,7 @@ KernelCalls take_kernel_calls(int64_t since) {
   Recorder& recorder = Recorder::get();
   KernelCalls result;
   std::vector<KernelCall> calls;
-  std::map<int64_t, RecordedName> names;  // places are looked up without the lock
+  std::map<int64_t, RecordedName> names;  // their places are looked up without the lock
   {
     std::scoped_lock lock(recorder.mutex);
     calls.swap(recorder.calls);
@@ -89,7 +89,7 @@ KernelCalls take_kernel_calls(int64_t since) {
 }
 
 std::vector<base::SpanLine> lines_of(const KernelCalls& calls) {
-  // Behind the small numbers of tracks.
+  // Above the small numbers of tracks.
   constexpr int64_t kFirstId = 1000;
   std::vector<base::SpanLine> lines;
   for (const auto& [layer, pass, call] : calls.calls) {

@@ -18,7 +18,7 @@ std::string label(const std::string& layer, const std::string& pass) {
   return pass.empty() ? layer : base::str(layer, " ", pass);
 }
 
-// Goes over the moments at which a call or a program begins or ends.
+// Sweeps over the moments at which a call or a program begins or ends.
 class Sweep {
  public:
   Sweep(const std::vector<NamedCall>& calls, const std::vector<base::SpanRecord>& programs, int64_t begin,
@@ -33,7 +33,7 @@ class Sweep {
         moments_.push_back({call.end, false, i});
       }
     }
-    // At one moment ends come before begins.
+    // At equal moments, ends come before begins.
     std::sort(moments_.begin(), moments_.end(), [](const Moment& a, const Moment& b) {
       return a.at != b.at ? a.at < b.at : a.begins < b.begins;
     });
@@ -84,7 +84,7 @@ class Sweep {
       row(Kind::kLayer, calls_[call].layer, calls_[call].pass).nanoseconds += part;
   }
 
-  // While no call runs.
+  // Assigns a time in which no call runs.
   void between(int64_t from, int64_t to, std::optional<size_t> next_call) {
     for (; next_program_ < programs_.size(); ++next_program_) {
       const base::SpanRecord& program = programs_[next_program_];
@@ -191,7 +191,7 @@ std::optional<Bound> bound_of(const LayerRow& row, const Peaks& peaks) {
   if (row.kind != Kind::kLayer || row.nanoseconds <= 0) return std::nullopt;
   const double compute = peaks.flops_per_second > 0 ? row.flops / peaks.flops_per_second : 0;
   const double memory = peaks.bytes_per_second > 0 ? row.bytes / peaks.bytes_per_second : 0;
-  // Half of what is to be known would name the wrong one.
+  // With only one of both peaks the wrong bound could be named.
   if (peaks.flops_per_second <= 0 || peaks.bytes_per_second <= 0 || row.bytes <= 0) return std::nullopt;
   return Bound{compute >= memory, std::max(compute, memory) / (row.nanoseconds / 1e9)};
 }

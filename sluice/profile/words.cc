@@ -17,7 +17,7 @@ std::string moment(int64_t nanoseconds) {
                    format(".%03d UTC", static_cast<int>(nanoseconds / 1'000'000 % 1000)));
 }
 
-// Rows of a table, the largest first.
+// Returns the rows of a table, the largest first.
 std::string table(const std::map<std::string, Total>& totals, const Steps& steps) {
   std::vector<std::pair<std::string, Total>> rows(totals.begin(), totals.end());
   std::stable_sort(rows.begin(), rows.end(),

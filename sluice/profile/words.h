@@ -1,4 +1,4 @@
-// A profile in words: what the step's time went into.
+// Writes a profile as readable text: how the step's time was spent.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace sluice::profile {
 struct About {
   std::string host = {};
   int process = 0, processes = 1;
-  std::string device = {};     // as describe_device() says it
+  std::string device = {};     // as in describe_device()
   bool device_planes = false;  // the plugin's own profiler took part
   Peaks peaks = {};            // of this process's share of a CPU
 };
 
-// A page of text. Only whole steps count; without one it says so. `layers`: what is said of single layers.
+// Returns a page of text. Only whole steps count; without one it says so. `layers`: text about single layers.
 std::string in_words(const base::SpanRecording& recording, const About& about,
                      const std::string& layers = {});
 

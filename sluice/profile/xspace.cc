@@ -14,17 +14,17 @@ using base::ProtoWriter;
 
 enum Stat : int64_t { kRoot = 1, kStepNum, kBatch, kBytes };
 
-// XStat: metadata_id = 1, int64_value = 4.
+// Writes an XStat: metadata_id = 1, int64_value = 4.
 std::string stat(Stat which, int64_t value) {
   return ProtoWriter().number(1, which).number(4, value).bytes();
 }
 
-// A map's entry: key = 1, value = 2; XEventMetadata and XStatMetadata: id = 1, name = 2.
+// Writes a map's entry: key = 1, value = 2; XEventMetadata and XStatMetadata: id = 1, name = 2.
 std::string metadata(int64_t id, std::string_view name) {
   return ProtoWriter().number(1, id).bytes(2, ProtoWriter().number(1, id).bytes(2, name).bytes()).bytes();
 }
 
-// XEvent: metadata_id = 1, offset_ps = 2, duration_ps = 3, stats = 4.
+// Writes an XEvent: metadata_id = 1, offset_ps = 2, duration_ps = 3, stats = 4.
 std::string event(const base::SpanRecord& span, int64_t metadata_id, int64_t origin) {
   constexpr int64_t kPicoseconds = 1000;  // in a nanosecond
   ProtoWriter out;

@@ -26,8 +26,8 @@ void add_json(CLI::App& app, CloudFlags& flags);
 void add_dry_run(CLI::App& app, CloudFlags& flags);
 void add_yes(CLI::App& app, CloudFlags& flags);
 
-// A session with Google's services, with the parts of it that one verb uses. Progress goes to standard error.
-// While a session exists, Ctrl-C ends the requests under way, and the first SIGINT or SIGTERM is remembered.
+// A session with Google's services, with the parts that one verb uses. Progress goes to standard error. While
+// a session exists, Ctrl-C ends the requests under way, and the first SIGINT or SIGTERM is remembered.
 class CloudSession {
  public:
   // Throws Error, and Usage for a text that cannot be a project's name.

@@ -27,7 +27,7 @@ std::shared_ptr<cloud::Http> impatient_http() {
   return std::make_shared<cloud::Http>(options);
 }
 
-// A value of the metadata server; "" where it has none.
+// Returns a value of the metadata server; "" if it has no such value.
 std::string metadata_value(cloud::Http& http, const std::string& path) {
   const auto value = cloud::metadata(http, path);
   return value ? *value : "";
@@ -46,12 +46,12 @@ void check_clock(cloud::Http& http, const std::string& url, const std::string& o
             "compare it by hand: date -u"});
     return;
   }
-  // The date has whole seconds; the answer was on its way for a moment.
+  // The date has whole seconds, and the answer took a moment to arrive.
   const double now = (before + base::wall_seconds()) / 2, ahead = now - *date;
   report(clock_finding(ahead > 0 ? std::max(0.0, ahead - 1) : ahead, of));
 }
 
-// The machine's place, and what Google is about to do with it.
+// Reports the machine's place, and events that Google has scheduled for it.
 void check_metadata(cloud::Http& http, const Report& report) {
   const auto zone = cloud::metadata(http, "instance/zone");
   if (!zone) {
@@ -114,7 +114,7 @@ void check_region(cloud::Http& http, const cloud::Storage& storage, const std::s
                   const Report& report) {
   const auto region = cloud::own_region(http);
   const auto location = storage.location(bucket);
-  if (!region || !location) return;  // outside Google's cloud, or without the right to ask
+  if (!region || !location) return;  // outside Google's cloud, or without permission to ask
   const std::string found = base::str("gs://", bucket, " is in ", *location, ", this machine in ", *region);
   if (cloud::is_near(*region, *location))
     report({Level::kOk, "bucket", found, ""});
@@ -152,7 +152,7 @@ void check_cloud(const std::vector<std::string>& buckets, const Report& report) 
     return;
   }
   const cloud::Access& access = (*storage)->access();
-  // An emulator is asked without credentials.
+  // An emulator needs no credentials.
   if (!access.direct) check_credentials(*access.credentials, /*needed=*/!buckets.empty(), report);
   if (!on_cloud && !buckets.empty()) check_clock(*http, (*storage)->endpoint(), "Cloud Storage", report);
   for (const std::string& bucket : buckets) {

@@ -1,4 +1,4 @@
-// What a machine sees of Google's cloud: its clock, the metadata server, credentials, buckets.
+// Checks what a machine needs of Google's cloud: its clock, the metadata server, credentials, buckets.
 #pragma once
 
 #include <string>
@@ -8,11 +8,11 @@
 
 namespace sluice::monitor {
 
-// Asks the metadata server where there is one, then (with buckets) Cloud Storage, with the credentials that a
-// training would find. Each answer is waited for some seconds.
+// Asks the metadata server if there is one, then (with buckets) Cloud Storage, with the credentials that a
+// training would use. Waits some seconds for each answer.
 void check_cloud(const std::vector<std::string>& buckets, const Report& report);
 
-// This machine's clock is so many seconds ahead of the date in an answer.
+// Returns the finding for a clock that is `ahead` seconds ahead of the date in an answer.
 Finding clock_finding(double ahead, const std::string& of);
 
 }  // namespace sluice::monitor

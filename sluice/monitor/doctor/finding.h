@@ -1,4 +1,4 @@
-// What `sluice doctor` has found out, one thing each.
+// One finding of `sluice doctor`.
 #pragma once
 
 #include <functional>
@@ -9,17 +9,17 @@ namespace sluice::monitor {
 struct Finding {
   enum class Level { kOk, kNote, kProblem };
   Level level = Level::kOk;
-  std::string check;   // "chips", "ports", "disk": what was looked at
-  std::string found;   // what there is
-  std::string advice;  // what to do; of what is not ok
+  std::string check;   // the subject: "chips", "ports", "disk"
+  std::string found;   // the facts
+  std::string advice;  // what to do; empty if all is well
 };
-// "ok", "note", "problem"
+// Returns "ok", "note" or "problem".
 inline const char* word_of(Finding::Level level) {
   if (level == Finding::Level::kOk) return "ok";
   return level == Finding::Level::kNote ? "note" : "problem";
 }
 
-// Hears of each finding as soon as it is there.
+// Gets each finding as soon as it is made.
 using Report = std::function<void(const Finding&)>;
 
 }  // namespace sluice::monitor

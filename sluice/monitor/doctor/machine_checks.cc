@@ -22,14 +22,14 @@ namespace {
 using Level = Finding::Level;
 
 constexpr unsigned long long kMiB = 1 << 20, kGiB = 1 << 30;
-constexpr rlim_t kOpenFiles = 4096;  // shards, connections and libraries of a training stay far below
+constexpr rlim_t kOpenFiles = 4096;  // the shards, connections and libraries of a training stay far below
 
-// Why nobody is there any longer who could end it by Ctrl-C; "" when somebody may be.
+// Says why no user is left who could end the process by Ctrl-C; "" if there may be one.
 std::string abandoned(const pjrt::Holder& holder) {
   const auto facts = base::look_at_process(holder.process);
   if (!facts || holder.user != pjrt::name_of_user(::geteuid())) return "";
   if (facts->state == "T") return "it is stopped, as by Ctrl-Z";
-  // The session's leader is the shell, or sshd's, that it was started from.
+  // The session's leader is the shell, or sshd's process, from which it was started.
   if (facts->session > 0 && facts->session != holder.process && !base::look_at_process(facts->session))
     return "the shell that it was started from is gone";
   return "";
@@ -59,7 +59,8 @@ void check_holders(const pjrt::Machine& machine, const Report& report) {
           ""});
 }
 
-// The inodes of sockets that listen on the port, from /proc/net/tcp: local address 0100007F:20EF, state 0A.
+// Returns the inodes of sockets that listen on the port. /proc/net/tcp: local address 0100007F:20EF, state
+// 0A.
 std::vector<std::string> listening_sockets(int port) {
   char ending[16];
   std::snprintf(ending, sizeof ending, ":%04X", port);

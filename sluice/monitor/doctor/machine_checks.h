@@ -1,5 +1,4 @@
-// What can be wrong with a machine, as its files tell: nothing is asked over a network, and nothing is
-// changed.
+// Checks a machine by its files: nothing is asked over a network, and nothing is changed.
 #pragma once
 
 #include <string>
@@ -10,23 +9,22 @@
 
 namespace sluice::monitor {
 
-// The chips and GPUs, the rights to use them, who holds them, libtpu's lock, and which of this user's
-// processes hold them although what started them is gone.
+// Checks the chips and GPUs, the rights to use them, their holders, libtpu's lock, and whether this user's
+// processes still hold them although the program that started them is gone.
 void check_chips(const pjrt::Machine& machine, const Report& report);
-// The ports that TPU programs need: who has them. The metrics' ports are those of the environment.
+// Checks which processes have the ports that TPU programs need. The environment names the metrics' ports.
 void check_ports(const pjrt::Machine& machine, const Report& report);
-// Free space where these folders are, or will be, and in /tmp and /dev/shm.
+// Checks the free space in these folders (which need not exist yet), and in /tmp and /dev/shm.
 void check_disks(const std::vector<std::string>& folders, const Report& report);
-// Open files, locked memory, huge pages.
+// Checks the limits of open files, locked memory and huge pages.
 void check_limits(const pjrt::Machine& machine, const Report& report);
-// Variables of the environment that are set and that nothing reads.
+// Finds environment variables that are set although nothing reads them.
 void check_variables(const Report& report);
 
-// The part that disks and memory file systems share: `free` bytes of `folder`, of which a little is a
-// problem.
+// Returns the finding for `free` bytes in `folder`, on a disk or a memory file system; too few are a problem.
 Finding disk_finding(const std::string& folder, unsigned long long free, bool is_memory);
-// Processes that listen on a TCP port of this machine, as far as this user sees them; "" in the place of one
-// that is not seen. Empty: nobody listens.
+// Returns the processes that listen on a TCP port of this machine; "" for one that this user cannot see.
+// Empty: no process listens.
 std::vector<std::string> listeners_of(int port);
 
 }  // namespace sluice::monitor

@@ -21,7 +21,7 @@ void check_plugin(const std::string& name, Level if_missing, const std::vector<s
   const auto file = pjrt::find_plugin(name, folders);
   if (!file) {
     const std::string text = file.error().what();
-    // What was found stands before what to do.
+    // The text says what was found before it says what to do.
     const size_t end = std::min(text.find(": run "), text.find("; give "));
     report({if_missing, check, text.substr(0, end), text.substr(std::min(text.size(), end + 2))});
     return;
@@ -43,7 +43,7 @@ void check_plugin(const std::string& name, Level if_missing, const std::vector<s
     report({Level::kOk, check, base::str(found, ", PJRT API ", base::trim(done->output)), ""});
 }
 
-// Without them the plugin loads and compiles nothing.
+// Without these tools the plugin loads and compiles nothing.
 void check_cuda_tools(const std::vector<std::string>& folders, const Report& report) {
   const auto file = pjrt::find_plugin("cuda", folders);
   if (!file) return;
@@ -69,7 +69,7 @@ void check_plugins(const pjrt::Machine& machine, const std::vector<std::string>&
 }
 
 std::string package_version(const std::string& file) {
-  // …/site-packages/libtpu/libtpu.so beside …/site-packages/libtpu-0.0.51.dist-info
+  // …/site-packages/libtpu/libtpu.so is next to …/site-packages/libtpu-0.0.51.dist-info.
   std::vector<std::string> names = {"libtpu", "libtpu_nightly", "jax_cuda12_pjrt", "jax_cuda13_pjrt"};
   std::string folder = base::parent_path(file);
   for (int level = 0; level < 3; ++level) {

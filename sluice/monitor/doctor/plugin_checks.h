@@ -1,4 +1,4 @@
-// The plugins: found where, of which version, and whether this program can use them.
+// Checks the plugins: where they are, their versions, and whether this program can use them.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace sluice::monitor {
 
-// The plugin for what the machine has, and the CPU's. `probe` is a command that is given the path of a
-// plugin, and prints the version of its API, "0.116": a process of its own, because libtpu may end the one
-// that loads it.
+// Checks the plugin for the machine's accelerator, and the CPU's. `probe` is a command that gets the path of
+// a plugin and prints the version of its API, "0.116". It is a separate process, because libtpu may end the
+// process that loads it.
 void check_plugins(const pjrt::Machine& machine, const std::vector<std::string>& folders,
                    const std::vector<std::string>& probe, const Report& report);
 
-// "0.0.51", from the name of the folder NAME-VERSION.dist-info that a Python package of the file has beside
-// it; "" when there is none.
+// Returns "0.0.51", from the name of the folder NAME-VERSION.dist-info that a Python package has next to the
+// file; "" if there is no such folder.
 std::string package_version(const std::string& file);
 
 }  // namespace sluice::monitor

@@ -47,8 +47,7 @@ bool is_path(const std::string& text) {
   return text.find('/') != std::string::npos || base::ends_with(text, ".so");
 }
 
-// Returns "cpu" for xla_cpu_pjrt.so, "tpu" for libtpu.so, "cuda" for xla_cuda_plugin.so; else the file's
-// name.
+// Returns "cpu" for xla_cpu_pjrt.so, "tpu" for libtpu.so, "cuda" for xla_cuda_plugin.so, or the file's name.
 std::string name_of_file(const std::string& path) {
   std::string name = fs::path(path).filename().string();
   if (const size_t dot = name.find(".so"); dot != std::string::npos) name.erase(dot);

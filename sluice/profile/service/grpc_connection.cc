@@ -17,10 +17,10 @@ namespace {
 constexpr uint32_t kMaxCalls = 8, kMaxHeaders = 16 << 10;
 constexpr size_t kMaxMessage = 64 << 10, kMaxReceived = 16 << 20, kOutput = 256 << 10;
 constexpr size_t kMaxFrames = 100'000, kMaxTakenBack = 100;
-constexpr size_t kMaxAcknowledgements = 100;  // of pings and settings that wait to be sent
+constexpr size_t kMaxAcknowledgements = 100;  // of pings and settings, waiting to be sent
 
 nghttp2_nv field(std::string_view name, std::string_view value) {
-  // nghttp2 copies both.
+  // nghttp2 copies both of them.
   return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())),
           reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())), name.size(), value.size(),
           NGHTTP2_NV_FLAG_NONE};
@@ -43,7 +43,7 @@ std::optional<base::Result<std::string>> GrpcCall::take_answer() {
   return std::exchange(answer_, std::nullopt);
 }
 
-// What libnghttp2 calls while it reads and writes.
+// The callbacks of libnghttp2 for reading and writing.
 struct GrpcConnection::Callbacks {
   static GrpcConnection& self(void* data) { return *static_cast<GrpcConnection*>(data); }
 
@@ -67,7 +67,7 @@ struct GrpcConnection::Callbacks {
     if (found == streams.end()) return 0;
     Stream& stream = found->second;
     stream.header_bytes += name_size + value_size + 32;  // as HTTP/2 counts them
-    // One that only resets the call would go on with the rest of them.
+    // An error that only resets the call would still process the remaining headers.
     if (stream.header_bytes > kMaxHeaders) return NGHTTP2_ERR_CALLBACK_FAILURE;
     const std::string_view key(reinterpret_cast<const char*>(name), name_size);
     const std::string_view text(reinterpret_cast<const char*>(value), value_size);
@@ -232,7 +232,7 @@ void GrpcConnection::submit(int stream_id, Stream& stream, base::Result<std::str
   stream.reply = cloud::grpc_frame(*answer);
   const nghttp2_nv head[] = {field(":status", "200"), field("content-type", "application/grpc")};
   nghttp2_data_provider provider{};
-  provider.source.ptr = &stream;  // a map's entries stay where they are
+  provider.source.ptr = &stream;  // entries of a map do not move
   provider.read_callback = Callbacks::read;
   if (nghttp2_submit_response(session_, stream_id, head, std::size(head), &provider) != 0) broken_ = true;
 }
@@ -245,7 +245,7 @@ void GrpcConnection::submit_end(int stream_id, Stream& stream, int http_status, 
   const nghttp2_nv head[] = {field(":status", status), field("content-type", "application/grpc"),
                              field("grpc-status", number), field("grpc-message", message)};
   if (nghttp2_submit_response(session_, stream_id, head, std::size(head), nullptr) != 0) broken_ = true;
-  // The rest of the request is not wanted.
+  // The rest of the request is not needed.
   if (!stream.complete) nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream_id, NGHTTP2_NO_ERROR);
 }
 

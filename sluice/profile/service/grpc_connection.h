@@ -20,19 +20,19 @@ namespace sluice::profile {
 // One unary call. Threads: any.
 class GrpcCall {
  public:
-  // `wake` is called behind an answer, from the thread that gave it.
+  // `wake` is called after the answer is given, on the thread that gave it.
   GrpcCall(std::string method, std::string message, std::function<void()> wake)
       : method(std::move(method)), message(std::move(message)), wake_(std::move(wake)) {}
 
   const std::string method;  // "/package.Service/Method"
   const std::string message;
 
-  // The first answer is the one that counts.
+  // Only the first answer counts.
   void answer(base::Result<std::string> result);
-  // Nobody waits for the answer any longer.
+  // Whether the client no longer waits for the answer.
   bool is_cancelled() const { return cancelled_; }
   void cancel() { cancelled_ = true; }
-  // The answer; nothing while there is none. Once.
+  // Returns the answer once; nullopt if there is none yet.
   std::optional<base::Result<std::string>> take_answer();
 
  private:
@@ -43,32 +43,32 @@ class GrpcCall {
   std::optional<base::Result<std::string>> answer_;
 };
 
-// HTTP/2 by libnghttp2. What a peer can make it keep or do is bounded: 8 calls at once, 16 KiB of headers and
-// 64 KiB of message for each; and of a connection in all 16 MiB, 100,000 frames and 100 calls that it takes
-// back. What goes beyond the headers or the last three ends the connection. Threads: one.
+// HTTP/2 by libnghttp2. A peer's use of memory and work is bounded: 8 calls at a time, with 16 KiB of headers
+// and 64 KiB of message each; and for the whole connection 16 MiB, 100,000 frames and 100 calls that it
+// cancels. More headers, or more than one of the last three, end the connection. Threads: one.
 class GrpcConnection {
  public:
-  // `handler` gets every whole call; it must not wait. `wake` says that a call has been answered and flush()
-  // is due.
+  // `handler` gets every complete call; it must not wait. `wake` means that a call was answered and flush()
+  // should be called.
   using Handler = std::function<void(const std::shared_ptr<GrpcCall>&)>;
   GrpcConnection(Handler handler, std::function<void()> wake);
-  ~GrpcConnection();  // its calls are cancelled
+  ~GrpcConnection();  // cancels its calls
   GrpcConnection(const GrpcConnection&) = delete;
   GrpcConnection& operator=(const GrpcConnection&) = delete;
 
-  // False: this is no HTTP/2, or too much of it; what output() still has says so to the peer.
+  // False: this is not HTTP/2, or too much of it; the rest of output() tells the peer.
   bool receive(std::string_view bytes);
-  // Takes up the answers that have been given.
+  // Sends the answers that have been given to output().
   void flush();
-  // The bytes to be sent, some of them if they are many; the first `count` have been.
+  // The bytes to send, or some of them if there are many; sent(count) removes the first ones.
   std::string_view output();
   void sent(size_t count) { output_.erase(0, count); }
-  // Nothing more will come or go.
+  // Whether nothing more will be received or sent.
   bool is_over() const;
-  size_t incomplete() const;  // calls of which a part has not come
+  size_t incomplete() const;  // calls that have not arrived completely
   size_t calls() const { return streams_.size(); }
-  bool has_unsent() const;  // of an answer, as long as the peer makes no room for it
-  size_t unsent() const;    // bytes
+  bool has_unsent() const;  // bytes of answers for which the peer has not made room
+  size_t unsent() const;    // in bytes
 
  private:
   struct Stream {
@@ -77,14 +77,14 @@ class GrpcConnection {
     std::string body;
     bool complete = false, answered = false, too_large = false;
     std::shared_ptr<GrpcCall> call;
-    std::string reply;  // the frame of the answer
+    std::string reply;  // the frames of the answer
     size_t replied = 0;
   };
   struct Callbacks;
 
   void dispatch(int stream_id, Stream& stream);
   void submit(int stream_id, Stream& stream, base::Result<std::string> answer);
-  // What ends a call: an HTTP status where it is no gRPC, else the gRPC status.
+  // Ends a call with an HTTP status if it is not gRPC, else with a gRPC status.
   void submit_end(int stream_id, Stream& stream, int http_status, Code code, std::string_view text);
 
   const Handler handler_;

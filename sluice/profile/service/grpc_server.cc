@@ -20,8 +20,8 @@
 namespace sluice::profile {
 namespace {
 
-constexpr size_t kReceive = 64 << 10;           // bytes at once
-constexpr size_t kProgress = 1 << 20;           // bytes that a peer takes if it does not stall
+constexpr size_t kReceive = 64 << 10;           // bytes at a time
+constexpr size_t kProgress = 1 << 20;           // the bytes that a peer must take within `stall`
 constexpr double kNever = 1e18, kFarewell = 2;  // seconds
 
 void set(int socket, int level, int option, int value) {
@@ -59,7 +59,7 @@ class GrpcServer::Peer {
         idle_since_(now),
         moved_(now) {
     set(socket, IPPROTO_TCP, TCP_NODELAY, 1);
-    // A peer that is gone without a word does not keep its calls.
+    // The calls of a peer that vanished are dropped.
     set(socket, SOL_SOCKET, SO_KEEPALIVE, 1);
     set(socket, IPPROTO_TCP, TCP_KEEPIDLE, 10);
     set(socket, IPPROTO_TCP, TCP_KEEPINTVL, 5);
@@ -74,7 +74,7 @@ class GrpcServer::Peer {
     return {socket_, events, 0};
   }
 
-  // False: it is over.
+  // Returns false if the connection is over.
   bool serve(short events, double now) {
     if ((events & (POLLIN | POLLHUP | POLLERR)) != 0 && !receive()) return false;
     greeted_ = greeted_ || connection_.calls() > 0;
@@ -82,7 +82,7 @@ class GrpcServer::Peer {
     return send(now) && !connection_.is_over() && now < deadline(now);
   }
 
-  // When it is closed unless something happens, in seconds of the monotonic clock.
+  // Returns when the connection is closed if nothing happens, in seconds of the monotonic clock.
   double deadline(double now) {
     double at = kNever;
     if (greeted_ && connection_.incomplete() == 0)
@@ -111,7 +111,7 @@ class GrpcServer::Peer {
     if (count < 0) return errno == EAGAIN || errno == EINTR;
     if (count == 0) return false;
     if (connection_.receive({bytes, static_cast<size_t>(count)})) return true;
-    send(0);  // the reason, if it can be said at once
+    send(0);  // sends the reason if that is possible at once
     return false;
   }
 
@@ -133,9 +133,9 @@ class GrpcServer::Peer {
   const int socket_;
   const GrpcLimits& limits_;
   GrpcConnection connection_;
-  bool greeted_ = false;  // a first call has begun
+  bool greeted_ = false;  // whether a first call has begun
   double incomplete_since_, idle_since_, moved_;
-  size_t moved_bytes_ = 0;  // since then
+  size_t moved_bytes_ = 0;  // since moved_
 };
 
 GrpcServer::GrpcServer(cloud::Listener listener, GrpcConnection::Handler handler, const GrpcLimits& limits)
@@ -151,7 +151,7 @@ GrpcServer::~GrpcServer() {
   thread_.join();
 }
 
-// Peers that do not take their answers do not fill the memory with them.
+// Closes the peers with the most unsent answers, so that these do not fill the memory.
 void GrpcServer::close_greedy(std::vector<std::unique_ptr<Peer>>& peers) const {
   const auto all = [&] {
     size_t bytes = 0;
@@ -165,15 +165,15 @@ void GrpcServer::close_greedy(std::vector<std::unique_ptr<Peer>>& peers) const {
 
 void GrpcServer::serve() {
   base::name_thread("sluice-profiler");
-  // A connection that is taken back before it is accepted must not make this thread wait.
+  // The thread must not block on a connection that is cancelled before it is accepted.
   ::fcntl(listener_.descriptor(), F_SETFL, O_NONBLOCK);
   std::vector<std::unique_ptr<Peer>> peers;
-  double listens_again = 0;  // where accepting failed, for want of descriptors
+  double listens_again = 0;  // when to accept again after a failure, for example without descriptors
   double ends_at = kNever;
   while (true) {
     double now = base::monotonic_seconds(), next = kNever;
     if (ends_) {
-      // The last answers go out.
+      // The last answers are sent.
       next = ends_at = std::min(ends_at, now + kFarewell);
       if (now >= ends_at ||
           std::all_of(peers.begin(), peers.end(), [](const auto& peer) { return peer->is_quiet(); }))

@@ -1,4 +1,4 @@
-// A gRPC server of a few unary calls, for tools that look at a training.
+// A gRPC server with a few unary calls, for tools that observe a training.
 #pragma once
 
 #include <atomic>
@@ -12,20 +12,20 @@
 namespace sluice::profile {
 
 struct GrpcLimits {
-  size_t connections = 16;    // what comes beyond these is closed at once
-  double request = 5;         // seconds for a request to come whole
-  double idle = 60;           // seconds that a connection may have no call
-  double stall = 20;          // seconds in which a peer takes less than 1 MiB of its answers
-  size_t unsent = 256 << 20;  // bytes of answers for all peers: whoever has most of them is closed beyond
+  size_t connections = 16;    // further connections are closed at once
+  double request = 5;         // seconds for a complete request to arrive
+  double idle = 60;           // seconds without a call until a connection is closed
+  double stall = 20;          // seconds in which a peer must take 1 MiB of its answers
+  size_t unsent = 256 << 20;  // bytes of answers for all peers; above, the peer with most of them is closed
 };
 
-// Serves on a thread of its own, which sleeps while nothing comes.
+// Serves on its own thread, which sleeps while nothing arrives.
 class GrpcServer {
  public:
   // `handler` is called on the server's thread and must not wait.
   GrpcServer(cloud::Listener listener, GrpcConnection::Handler handler, const GrpcLimits& limits = {});
-  // Waits some seconds for answers that are on their way, and closes all connections; calls without an answer
-  // are cancelled.
+  // Waits some seconds for answers under way, and closes all connections; calls without an answer are
+  // cancelled.
   ~GrpcServer();
   GrpcServer(const GrpcServer&) = delete;
   GrpcServer& operator=(const GrpcServer&) = delete;
@@ -41,7 +41,7 @@ class GrpcServer {
   const cloud::Listener listener_;
   const GrpcConnection::Handler handler_;
   const GrpcLimits limits_;
-  const std::shared_ptr<Bell> bell_;  // calls may be answered when the server is gone
+  const std::shared_ptr<Bell> bell_;  // calls may be answered after the server is gone
   std::atomic<bool> ends_{false};
   std::thread thread_;
 };

@@ -23,7 +23,7 @@ tl::unexpected<Error> no_message(const char* name) {
   return base::fail(Code::kInvalidArgument, "the request is no ", name);
 }
 
-// An entry of the map advanced_configuration = 12: key = 1, value = 2 {int64_value = 3}.
+// Returns an entry of the map advanced_configuration = 12: key = 1, value = 2 {int64_value = 3}.
 std::string setting(std::string_view key, int64_t value) {
   return ProtoWriter().bytes(1, key).bytes(2, ProtoWriter().number(3, value).bytes()).bytes();
 }
@@ -46,7 +46,7 @@ std::optional<Setting> parse_setting(std::string_view bytes) {
   return entry.broken() ? std::nullopt : std::optional(setting);
 }
 
-// ProfileOptions: start_timestamp_ns = 8, duration_ms = 9, advanced_configuration = 12.
+// Parses ProfileOptions: start_timestamp_ns = 8, duration_ms = 9, advanced_configuration = 12.
 bool parse_options(std::string_view bytes, ProfileRequest& request) {
   ProtoReader options(bytes);
   StepRange steps;

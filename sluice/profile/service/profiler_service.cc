@@ -16,7 +16,7 @@ constexpr int kMaxWorkers = 8;
 constexpr int64_t kMs = 1'000'000, kSecond = 1000 * kMs;         // nanoseconds
 constexpr int64_t kMaxDuration = 600'000, kMaxMonitor = 60'000;  // milliseconds
 constexpr int64_t kMaxDelay = 60 * kSecond, kMaxSteps = 10'000;
-// How often a worker looks whether somebody still waits for it.
+// How often a worker checks whether its client still waits.
 constexpr std::chrono::milliseconds kLook{20};
 
 int64_t wall_nanoseconds() {
@@ -53,7 +53,7 @@ std::string fixed(const char* form, double value) {
   return text;
 }
 
-// The figures for people; what is not known is left out.
+// Returns the figures as readable text, without the unknown ones.
 std::string in_words(const Figures& figures, bool timestamp) {
   std::string out;
   if (timestamp) out += base::str("Timestamp: ", base::utc_time(base::wall_seconds(), "%H:%M:%S"), " UTC\n");
@@ -204,7 +204,7 @@ ProfilerService::Answer ProfilerService::monitor(const GrpcCall& call) {
   const StepRequests::Progress after = training_.requests->progress();
   Figures figures = training_.figures();
   figures.step = after.steps;
-  // Over the whole time that was asked for, where steps ended in it.
+  // The mean over the whole requested time, if steps ended in it.
   if (after.steps > before.steps && before.time > 0)
     figures.step_ms =
         static_cast<double>(after.time - before.time) / static_cast<double>(after.steps - before.steps) / kMs;

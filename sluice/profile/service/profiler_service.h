@@ -1,5 +1,5 @@
-// TensorFlow's ProfilerService of a training that runs: TensorBoard's and xprof's "capture" button, and
-// `sluice profile`.
+// TensorFlow's ProfilerService of a running training, for the "capture" button of TensorBoard and xprof, and
+// for `sluice profile`.
 #pragma once
 
 #include <condition_variable>
@@ -16,16 +16,16 @@
 
 namespace sluice::profile {
 
-// Answers whoever reaches its address; there is no authentication. It writes no file: who asks for a profile
-// gets it. A request has a thread of its own while it is at work, eight at once.
+// Answers every client that reaches its address; there is no authentication. It writes no file: the client
+// gets the profile. Each request has its own thread while it is processed, at most eight at a time.
 class ProfilerService {
  public:
   struct Training {
     About about;
     std::shared_ptr<const pjrt::Plugin> plugin;  // may be null
     std::shared_ptr<StepRequests> requests;
-    // Called from any thread while the service lives.
-    std::function<Figures()> figures;     // of the last second or so
+    // These are called from any thread while the service lives.
+    std::function<Figures()> figures;     // of about the last second
     std::function<std::string()> status;  // in JSON
   };
 
@@ -33,7 +33,7 @@ class ProfilerService {
   static base::Result<std::unique_ptr<ProfilerService>> start(const cloud::ListenAddress& address,
                                                               Training training,
                                                               const GrpcLimits& limits = {});
-  // A profile that is being taken ends here, and is handed out with what it has.
+  // Ends a profile that is being captured; its client gets it as far as it is.
   ~ProfilerService();
   ProfilerService(const ProfilerService&) = delete;
   ProfilerService& operator=(const ProfilerService&) = delete;
@@ -52,8 +52,8 @@ class ProfilerService {
   Answer terminate(const GrpcCall& call);
   base::Result<Captured> capture(const GrpcCall& call, const ProfileRequest& request);
   base::Result<Captured> capture_steps(const GrpcCall& call, const ProfileRequest& request);
-  // Until this moment of span_clock(), or until the service ends, the call is cancelled or its session is
-  // terminated.
+  // Waits until this moment of span_clock(), or until the service ends, the call is cancelled or its session
+  // is terminated.
   void wait_until(int64_t time, const GrpcCall& call, const std::string& session);
   bool is_terminated(const std::string& session) const { return terminated_ && session == session_; }
 
@@ -61,7 +61,7 @@ class ProfilerService {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ends_ = false, capturing_ = false, terminated_ = false;
-  std::string session_;  // of the profile that is being taken
+  std::string session_;  // the session of the profile that is being captured
   int workers_ = 0;
   std::unique_ptr<GrpcServer> server_;
 };

@@ -1,4 +1,4 @@
-// Between the thread that trains and those that ask it for profiles of steps to come.
+// Connects the training thread with threads that request profiles of future steps.
 #pragma once
 
 #include <atomic>
@@ -13,16 +13,16 @@
 
 namespace sluice::profile {
 
-// One profile that is wanted. Threads: any.
+// A request for one profile. Threads: any.
 class StepRequest {
  public:
   explicit StepRequest(StepRange steps) : steps(steps) {}
   const StepRange steps;
 
-  // Of the thread that trains, once.
+  // Called once, by the training thread.
   void answer(base::Result<Captured> result) { promise_.set_value(std::move(result)); }
   bool is_cancelled() const { return cancelled_; }
-  // Of who asked.
+  // Called by the requester.
   std::future<base::Result<Captured>> result() { return promise_.get_future(); }  // once
   void cancel() { cancelled_ = true; }
 
@@ -33,22 +33,22 @@ class StepRequest {
 
 class StepRequests {
  public:
-  // How far the training is.
+  // How far the training has come.
   struct Progress {
     int64_t steps = 0;
-    int64_t time = 0;  // nanoseconds of span_clock() at the end of the last step; 0: there was none
+    int64_t time = 0;  // nanoseconds of span_clock() at the end of the last step; 0: no step yet
   };
 
-  // Of the thread that trains, at the end of each step: two stores and a load.
+  // Called by the training thread at the end of each step; costs two stores and a load.
   void step(int64_t steps);
-  // A request that has come; null for none. Whoever takes it answers it.
+  // Returns a new request, or null. The caller must answer it.
   std::shared_ptr<StepRequest> take();
-  // No step follows: requests that nobody has taken, and those to come, fail.
+  // No further step comes: requests that were not taken, and later ones, fail.
   void end();
 
-  // Of other threads.
+  // These are called by other threads.
   Progress progress() const;
-  // kUnavailable while another one waits to be taken, kOutOfRange when the training has ended.
+  // Errors: kUnavailable while another request waits to be taken, kOutOfRange after the training has ended.
   base::Result<std::shared_ptr<StepRequest>> ask(StepRange steps);
 
  private:

@@ -28,8 +28,8 @@ class AddedTokens {
     const Token* token;
   };
 
-  // Reads the list "added_tokens". Ids are the model's or the next ones; a different id in the file is a
-  // warning.
+  // Reads the list "added_tokens". An id is the model's or the next one; a different one in the file is
+  // reported as a warning.
   static base::Result<AddedTokens> read(const Json& list, const std::string& where, const Vocabulary& model,
                                         const Normalizer* normalizer);
 

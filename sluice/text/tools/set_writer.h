@@ -15,9 +15,8 @@ namespace sluice::text {
 // Threads: one at a time.
 class SetWriter {
  public:
-  // `made_of` identifies everything that determines the bytes; empty: interrupted runs are not resumed.
-  // `about` goes into PREFIX.json. kAlreadyExists for an existing set, or an interrupted run of a different
-  // one.
+  // `made_of` identifies all that determines the bytes; empty: interrupted runs are not resumed. `about` goes
+  // into PREFIX.json. kAlreadyExists for an existing set, or an interrupted run of a different one.
   static base::Result<SetWriter> open(const TokenSetOptions& options, int width, const std::string& made_of,
                                       nlohmann::json about);
 
