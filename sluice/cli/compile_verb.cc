@@ -125,7 +125,7 @@ std::vector<estimate::SliceResult> compile_all(Flags& flags) {
   return results;
 }
 
-// Prints the errors of single slices, next to the results of the others, and returns the exit status.
+// Prints the errors of the slices that failed, and returns the exit status; other slices keep their results.
 int status_of(const std::vector<estimate::SliceResult>& results) {
   int status = 0;
   for (const estimate::SliceResult& result : results) {

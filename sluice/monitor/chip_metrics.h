@@ -31,8 +31,7 @@ std::vector<int> metrics_ports();
 // chip, each service knows its own chips.
 RuntimeMetrics read_runtime_metrics(cloud::Http& http, const std::vector<int>& ports, double deadline = 1);
 
-// Parses the values of one answer (tpu.monitoring.runtime.MetricResponse), by device. kDataLoss if it is
-// none.
+// Parses the values of one answer, by device (tpu.monitoring.runtime.MetricResponse, else kDataLoss).
 struct DeviceValue {
   int device = 0;
   double value = 0;

@@ -65,8 +65,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::span<Device* const> devices() const { return devices_; }
   // The device with this id, or null if this process has none.
   Device* device(int id) const;
-  // The devices of all processes, in the plugin's order. Of other processes' devices only the numbers are
-  // known.
+  // The devices of all processes, in the plugin's order. Other processes' devices have only a number here.
   std::span<const GlobalDevice> global_devices() const { return global_devices_; }
   // This process's number in the plugin's counting, and the number of processes whose devices it knows.
   int process_index() const { return process_index_; }

@@ -46,8 +46,8 @@ struct LayerTable {
 // Makes a table from calls of kernels. The time in [begin, end), which contains `steps` steps, goes to the
 // running calls, in equal parts if there are several. While no call runs but a program is on the device, it
 // goes to XLA's code between the last call that ended and the next one that begins in this program. Calls and
-// programs that extend past the window count with the part inside. `programs` do not overlap; both lists are
-// sorted by begin.
+// programs that extend past the window count with their part inside. `programs` do not overlap; calls and
+// programs are sorted by their begin.
 LayerTable layers_of(const std::vector<NamedCall>& calls, const std::vector<base::SpanRecord>& programs,
                      int64_t begin, int64_t end, double steps);
 

@@ -59,8 +59,7 @@ void check_holders(const pjrt::Machine& machine, const Report& report) {
           ""});
 }
 
-// Returns the inodes of sockets that listen on the port. /proc/net/tcp: local address 0100007F:20EF, state
-// 0A.
+// Returns the inodes of sockets that listen on the port: address 0100007F:20EF, state 0A in /proc/net/tcp.
 std::vector<std::string> listening_sockets(int port) {
   char ending[16];
   std::snprintf(ending, sizeof ending, ":%04X", port);

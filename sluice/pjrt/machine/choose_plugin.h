@@ -19,7 +19,7 @@ struct PluginChoice {
   bool automatic = false;  // no plugin was requested
   // An accelerator of the machine that is not used, why, and what to do; empty: there is no such accelerator.
   std::string unused;
-  bool unexpected = false;  // an accelerator is unused although nothing requested that
+  bool unexpected = false;  // a TPU is unused, although no flag or variable asked for that
   // Returns "plugin: tpu, 4 chips of TPU v3 (/dev/accel0…3), libtpu from /usr/lib/libtpu.so".
   std::string text() const;
 };

@@ -45,7 +45,7 @@ class GrpcCall {
 
 // HTTP/2 by libnghttp2. A peer's use of memory and work is bounded: 8 calls at a time, with 16 KiB of headers
 // and 64 KiB of message each; and for the whole connection 16 MiB, 100,000 frames and 100 calls that it
-// cancels. More headers, or more than one of the last three, end the connection. Threads: one.
+// cancels. The connection ends at the limit of headers and at each of the last three. Threads: one.
 class GrpcConnection {
  public:
   // `handler` gets every complete call; it must not wait. `wake` means that a call was answered and flush()

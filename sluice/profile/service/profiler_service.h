@@ -33,7 +33,7 @@ class ProfilerService {
   static base::Result<std::unique_ptr<ProfilerService>> start(const cloud::ListenAddress& address,
                                                               Training training,
                                                               const GrpcLimits& limits = {});
-  // Ends a profile that is being captured; its client gets it as far as it is.
+  // Ends a profile that is being captured; its client gets what was recorded until then.
   ~ProfilerService();
   ProfilerService(const ProfilerService&) = delete;
   ProfilerService& operator=(const ProfilerService&) = delete;

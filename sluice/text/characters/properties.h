@@ -16,7 +16,7 @@ namespace sluice::text {
 struct Property {
   const char* names;   // separated by blanks; [:alpha:] is a POSIX bracket
   int base;            // −1, or the index of the set from which this one differs
-  const char* places;  // where it begins and ends or, with a base, where it begins and ends to differ
+  const char* places;  // the bounds of its ranges or, with a base, of the ranges of the difference
 };
 extern const Property kProperties[];
 extern const std::size_t kPropertyCount;
