@@ -28,7 +28,7 @@ namespace {
 constexpr int kTries = 5;
 constexpr double kLead = 0.5, kRemoteLead = 4;  // seconds from the choice of a first step to that step
 constexpr int64_t kMinSteps = 3;                // the same in steps; the host runs ahead by two
-constexpr double kHour = 3600;                  // the longest profile, with the steps before it
+constexpr double kHour = 3600;                  // limits a whole profile, with the steps before it
 constexpr size_t kMaxAnswer = size_t{1} << 30, kLine = 48 << 10;  // bytes
 
 int64_t wall_nanoseconds() {
