@@ -128,10 +128,14 @@ Failure made(Kind kind, Code code, int status, const std::string& message) {
 Failure of_forbidden(const Json& error, const std::string& said, const std::string& what,
                      const std::string& project, const std::string& service) {
   if (has_reason(error, "SERVICE_DISABLED") || has_reason(error, "accessNotConfigured") ||
-      has(said, "has not been used in project") || has(said, "it is disabled"))
-    return made(Kind::kApiDisabled, Code::kFailedPrecondition, 403,
-                base::str(what, ": the project ", project, " has not enabled ", service,
-                          ". Enable it: gcloud services enable ", service, " --project=", project));
+      has(said, "has not been used in project") || has(said, "it is disabled")) {
+    Failure failure =
+        made(Kind::kApiDisabled, Code::kFailedPrecondition, 403,
+             base::str(what, ": the project ", project, " has not enabled ", service,
+                       ". Enable it: gcloud services enable ", service, " --project=", project));
+    failure.service = service;
+    return failure;
+  }
   return made(Kind::kForbidden, Code::kPermissionDenied, 403, base::str(what, ": not allowed: ", said));
 }
 

@@ -44,8 +44,9 @@ class Failure : public Error {
   Failure(const Error& error);  // NOLINT: implicit, as a Result's error becomes an Outcome's
 
   Kind kind = Kind::kOther;
-  int status = 0;  // of HTTP; 0 without an answer, or for an operation's error
-  Quota quota;     // for kQuota
+  int status = 0;       // of HTTP; 0 without an answer, or for an operation's error
+  Quota quota;          // for kQuota
+  std::string service;  // for kApiDisabled: "tpu.googleapis.com"
   // The request was sent before and the answer was lost: a mutation may have happened.
   bool after_lost = false;
 };

@@ -28,6 +28,10 @@ void add_price(Thing& thing, std::optional<double> price, bool charged, double n
   thing.upper_bound = !charged;
 }
 
+void add_once(std::vector<std::string>& list, const std::string& entry) {
+  if (std::find(list.begin(), list.end(), entry) == list.end()) list.push_back(entry);
+}
+
 class Taker {
  public:
   Taker(Cloud& cloud, bool all) : cloud_(cloud), all_(all), now_(cloud.now()) {}
@@ -55,27 +59,27 @@ class Taker {
   // Records that a service did not answer, so that the list may not be complete. An error of credentials or a
   // cancellation ends the listing.
   google::Done missing(const google::Failure& failure, const std::string& what) {
-    if (failure.kind == Kind::kApiDisabled) return {};
+    if (failure.kind == Kind::kApiDisabled) {
+      add_once(inventory_.not_enabled, base::str(cloud_.project, " ", failure.service));
+      return {};
+    }
     if (failure.kind == Kind::kCredentials || failure.kind == Kind::kCancelled)
       return tl::unexpected<google::Failure>(failure);
     inventory_.unreachable.push_back(base::str(cloud_.project, " ", what, ": ", failure.what()));
     return {};
   }
   void add_zones(const std::vector<std::string>& zones) {
-    for (const std::string& zone : zones) {
-      const std::string entry = cloud_.project + " " + zone;
-      if (std::find(inventory_.unreachable.begin(), inventory_.unreachable.end(), entry) ==
-          inventory_.unreachable.end())
-        inventory_.unreachable.push_back(entry);
-    }
+    for (const std::string& zone : zones) add_once(inventory_.unreachable, cloud_.project + " " + zone);
   }
   google::Done slices() {
     std::vector<std::string> zones;
     const auto listed = list_slices(cloud_, &zones);
     add_zones(zones);
     // If only TPUs are listed, the answer that the service is not enabled is shown.
-    if (!listed && listed.error().kind == Kind::kApiDisabled && !all_)
+    if (!listed && listed.error().kind == Kind::kApiDisabled && !all_) {
       inventory_.unreachable.push_back(base::str(cloud_.project, ": ", listed.error().what()));
+      return {};
+    }
     if (!listed) return missing(listed.error(), "TPUs");
     for (const Slice& slice : *listed) {
       inventory_.things.push_back(thing_of(slice, cloud_.project, now_));

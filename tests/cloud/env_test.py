@@ -407,6 +407,19 @@ class RefusalTest(unittest.TestCase):
     def test_a_service_that_is_off(self):
         self.refused({"services": {"tpu.googleapis.com": False}}, SMALL, "gcloud services enable tpu.googleapis.com")
 
+    def test_what_a_service_that_is_off_hides(self):
+        off = ["compute.googleapis.com", "file.googleapis.com", "tpu.googleapis.com"]
+        note = "nothing is listed of a service that the project has not enabled: p "
+        with World({"services": {name: False for name in off}}) as world:
+            for verb in (["cost", "--project", "p"], ["sweep", "--project", "p"], ["env", "list", "--project", "p"],
+                         ["env", "show"], ["env", "destroy", "--yes"]):
+                with self.subTest(verb):
+                    said = world.sluice(*verb)
+                    self.assertEqual(sorted(line.split(note)[1] for line in said.stderr.splitlines() if note in line), off)
+                    if verb[-1] != "--yes":
+                        self.assertEqual(sorted(json.loads(world.sluice(*verb, "--json").stdout)["not_enabled"]),
+                                         [f"p {name}" for name in off])
+
     def test_a_permission_that_is_missing(self):
         self.refused({"denied_permissions": ["tpu.nodes.delete"]}, SMALL, "tpu.nodes.delete")
 

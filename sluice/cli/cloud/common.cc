@@ -168,6 +168,12 @@ int say_unreachable(const std::vector<std::string>& unreachable) {
   return unreachable.empty() ? 0 : 1;
 }
 
+void say_not_enabled(const std::vector<std::string>& not_enabled) {
+  for (const std::string& service : not_enabled)
+    std::fprintf(stderr, "sluice: nothing is listed of a service that the project has not enabled: %s\n",
+                 base::printable(service).c_str());
+}
+
 void say_price_note() {
   std::printf("List prices in US dollars (%s), not the bill.\n", provision::price_date().c_str());
 }

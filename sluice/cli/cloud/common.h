@@ -74,6 +74,8 @@ void print_document(const google::Json& json);
 void print_line(const std::string& line);
 // Lists on standard error what did not answer. Returns the exit status: 1 if there is anything, else 0.
 int say_unreachable(const std::vector<std::string>& unreachable);
+// Notes on standard error the services ("PROJECT file.googleapis.com") of which nothing is listed.
+void say_not_enabled(const std::vector<std::string>& not_enabled);
 // Prints "List prices (2026, us-central1 list), not the bill."
 void say_price_note();
 

@@ -22,6 +22,7 @@ provision::Inventory everything(CloudSession& session) {
     auto one = value_or_fail(provision::take_inventory(cloud, /*all=*/true));
     std::move(one.things.begin(), one.things.end(), std::back_inserter(all.things));
     std::move(one.unreachable.begin(), one.unreachable.end(), std::back_inserter(all.unreachable));
+    std::move(one.not_enabled.begin(), one.not_enabled.end(), std::back_inserter(all.not_enabled));
   }
   return all;
 }
@@ -49,6 +50,7 @@ int cost(const CostFlags& flags) {
   if (flags.cloud.json) {
     google::Json document = {{"prices", provision::price_date()},
                              {"unreachable", all.unreachable},
+                             {"not_enabled", all.not_enabled},
                              {"things", google::Json::array()},
                              {"sums", google::Json::array()}};
     for (const auto& thing : all.things) document["things"].push_back(json_of(thing));
@@ -71,6 +73,7 @@ int cost(const CostFlags& flags) {
   print_sums(all, flags.by);
   say_price_note();
   std::fflush(stdout);
+  say_not_enabled(all.not_enabled);
   return say_unreachable(all.unreachable);
 }
 

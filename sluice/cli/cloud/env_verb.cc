@@ -223,6 +223,7 @@ int destroy(EnvFlags& flags) {
     print_plan(plan);
   }
   std::fflush(stdout);
+  say_not_enabled(survey.not_enabled);
   say_all("", plan.problems);
   if (!plan.problems.empty()) return 1;
   if (plan.steps.empty())
@@ -288,7 +289,8 @@ int show(EnvFlags& flags) {
                              {"prices", provision::price_date()},
                              {"pieces", google::Json::array()},
                              {"runs", provision::active_runs(pieces)},
-                             {"unreachable", survey.unreachable}};
+                             {"unreachable", survey.unreachable},
+                             {"not_enabled", survey.not_enabled}};
     for (const Piece& piece : pieces) document["pieces"].push_back(piece_json(piece));
     print_document(document);
     return say_unreachable(survey.unreachable);
@@ -307,6 +309,7 @@ int show(EnvFlags& flags) {
     say_price_note();
   }
   std::fflush(stdout);
+  say_not_enabled(survey.not_enabled);
   return say_unreachable(survey.unreachable);
 }
 
@@ -315,10 +318,11 @@ int list(EnvFlags& flags) {
   std::vector<std::vector<std::string>> rows = {
       {"ENV", "PROJECT", "OWNER", "PIECES", "TPU", "EXPIRES", "$/H"}};
   google::Json document = {{"environments", google::Json::array()}, {"prices", provision::price_date()}};
-  std::vector<std::string> unreachable;
+  std::vector<std::string> unreachable, not_enabled;
   for (provision::Cloud& cloud : session.clouds()) {
     const Survey survey = value_or_fail(provision::survey(cloud));
     unreachable.insert(unreachable.end(), survey.unreachable.begin(), survey.unreachable.end());
+    not_enabled.insert(not_enabled.end(), survey.not_enabled.begin(), survey.not_enabled.end());
     for (const std::string& name : survey.environments()) {
       const std::vector<Piece> pieces = survey.of(name);
       int unknown = 0;
@@ -345,8 +349,10 @@ int list(EnvFlags& flags) {
     }
   }
   document["unreachable"] = unreachable;
+  document["not_enabled"] = not_enabled;
   flags.cloud.json ? print_document(document) : base::print_table(rows);
   std::fflush(stdout);
+  say_not_enabled(not_enabled);
   return say_unreachable(unreachable);
 }
 

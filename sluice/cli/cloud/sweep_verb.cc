@@ -39,11 +39,12 @@ int sweep(const CloudFlags& flags) {
   CloudSession session(flags);
   google::Json document = {{"leftovers", google::Json::array()}, {"deleted", flags.yes && !flags.dry_run}};
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> unreachable;
+  std::vector<std::string> unreachable, not_enabled;
   int failed = 0, count = 0;
   for (provision::Cloud& cloud : session.clouds()) {
     const auto inventory = value_or_fail(provision::take_inventory(cloud, /*all=*/true));
     unreachable.insert(unreachable.end(), inventory.unreachable.begin(), inventory.unreachable.end());
+    not_enabled.insert(not_enabled.end(), inventory.not_enabled.begin(), inventory.not_enabled.end());
     const auto leftovers = provision::leftovers(inventory, cloud.now());
     count += static_cast<int>(leftovers.size());
     for (const auto& leftover : leftovers) {
@@ -58,6 +59,7 @@ int sweep(const CloudFlags& flags) {
   }
   if (flags.json) {
     document["unreachable"] = unreachable;
+    document["not_enabled"] = not_enabled;
     print_document(document);
   } else if (count == 0) {
     std::printf("Nothing is left over.\n");
@@ -66,6 +68,7 @@ int sweep(const CloudFlags& flags) {
     if (!flags.yes) std::printf("Nothing was deleted: sluice sweep --yes deletes these.\n");
   }
   std::fflush(stdout);
+  say_not_enabled(not_enabled);
   return say_unreachable(unreachable) != 0 || failed > 0 ? 1 : 0;
 }
 

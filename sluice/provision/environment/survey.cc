@@ -41,11 +41,13 @@ Piece compute_piece(Part part, const Json& json) {
                   google::seconds_of_time(text(json, "creationTimestamp")), google::texts(json, "labels"));
 }
 
-// Returns a list's items, or nothing if the service is off: then it has no resources.
+// Returns the list, or an empty one if the project has not enabled its service, which is then noted in
+// `found`.
 template <typename T>
-Outcome<T> unless_disabled(Outcome<T> listed) {
-  if (!listed && listed.error().kind == Kind::kApiDisabled) return T{};
-  return listed;
+Outcome<T> unless_disabled(const Cloud& cloud, Outcome<T> listed, Survey& found) {
+  if (listed || listed.error().kind != Kind::kApiDisabled) return listed;
+  found.not_enabled.push_back(base::str(cloud.project, " ", listed.error().service));
+  return T{};
 }
 
 void keep(Survey& found, Piece piece) {
@@ -56,7 +58,8 @@ google::Done look_at_networks(Cloud& cloud, Survey& found) {
   google::Compute compute = cloud.compute();
   for (const auto& [collection, part] :
        {std::pair("networks", Part::kNetwork), std::pair("firewalls", Part::kFirewall)}) {
-    GOOGLE_TRY(const auto all, unless_disabled(compute.list(google::Scope::global(), collection)));
+    GOOGLE_TRY(const auto all,
+               unless_disabled(cloud, compute.list(google::Scope::global(), collection), found));
     for (const Json& json : all.items) {
       Piece piece = compute_piece(part, json);
       piece.mark = mark_of_description(text(json, "description"));
@@ -72,7 +75,7 @@ google::Done look_at_networks(Cloud& cloud, Survey& found) {
 
 google::Done look_at_machines(Cloud& cloud, Survey& found) {
   google::Compute compute = cloud.compute();
-  GOOGLE_TRY(const auto instances, unless_disabled(compute.aggregated("instances")));
+  GOOGLE_TRY(const auto instances, unless_disabled(cloud, compute.aggregated("instances"), found));
   for (const Json& json : instances.items) {
     Piece piece = compute_piece(Part::kMachine, json);
     piece.part = part_of_instance(piece.name, piece.mark);
@@ -83,7 +86,7 @@ google::Done look_at_machines(Cloud& cloud, Survey& found) {
     piece.hourly = piece.state == "TERMINATED" ? 0 : machine_price(piece.type, spot);
     keep(found, std::move(piece));
   }
-  GOOGLE_TRY(const auto disks, unless_disabled(compute.aggregated("disks")));
+  GOOGLE_TRY(const auto disks, unless_disabled(cloud, compute.aggregated("disks"), found));
   for (const Json& json : disks.items) {
     Piece piece = compute_piece(Part::kDisk, json);
     piece.type = google::last_piece(text(json, "type"));
@@ -100,7 +103,7 @@ google::Done look_at_machines(Cloud& cloud, Survey& found) {
 
 google::Done look_at_shares(Cloud& cloud, Survey& found) {
   google::Filestores filestores(*cloud.api, cloud.project);
-  GOOGLE_TRY(const auto shares, unless_disabled(filestores.list()));
+  GOOGLE_TRY(const auto shares, unless_disabled(cloud, filestores.list(), found));
   for (const google::Filestore& share : shares.items) {
     Piece piece = piece_of(Part::kNfs, share.id, share.zone, share.state, share.created, share.labels);
     piece.type = share.tier;
@@ -115,7 +118,7 @@ google::Done look_at_shares(Cloud& cloud, Survey& found) {
 
 google::Done look_at_buckets(Cloud& cloud, Survey& found) {
   google::Buckets buckets(*cloud.api, cloud.project);
-  GOOGLE_TRY(const auto all, unless_disabled(buckets.list()));
+  GOOGLE_TRY(const auto all, unless_disabled(cloud, buckets.list(), found));
   for (const google::Bucket& bucket : all) {
     Piece piece =
         piece_of(Part::kBucket, bucket.name, bucket.location, "READY", bucket.created, bucket.labels);
@@ -126,7 +129,7 @@ google::Done look_at_buckets(Cloud& cloud, Survey& found) {
 }
 
 google::Done look_at_slices(Cloud& cloud, Survey& found) {
-  GOOGLE_TRY(found.slices, unless_disabled(list_slices(cloud, &found.unreachable)));
+  GOOGLE_TRY(found.slices, unless_disabled(cloud, list_slices(cloud, &found.unreachable), found));
   for (const Slice& slice : found.slices) {
     // A slice of `sluice tpu create --env` belongs to the environment too.
     Piece piece = piece_of(Part::kTpu, slice.name, slice.zone, slice.state, slice.created,
@@ -182,9 +185,10 @@ Outcome<Survey> survey(Cloud& cloud) {
   GOOGLE_OK(look_at_shares(cloud, found));
   GOOGLE_OK(look_at_buckets(cloud, found));
   GOOGLE_OK(look_at_slices(cloud, found));
-  std::sort(found.unreachable.begin(), found.unreachable.end());
-  found.unreachable.erase(std::unique(found.unreachable.begin(), found.unreachable.end()),
-                          found.unreachable.end());
+  for (std::vector<std::string>* list : {&found.unreachable, &found.not_enabled}) {
+    std::sort(list->begin(), list->end());
+    list->erase(std::unique(list->begin(), list->end()), list->end());
+  }
   return found;
 }
 

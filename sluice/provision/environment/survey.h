@@ -30,6 +30,7 @@ struct Survey {
   std::vector<Piece> pieces;
   std::vector<Slice> slices;             // all of the project, also other people's: they count against quotas
   std::vector<std::string> unreachable;  // zones and services that did not answer and may have more
+  std::vector<std::string> not_enabled;  // services that the project has not enabled: "p tpu.googleapis.com"
 
   // Returns nullptr if there is none.
   const Piece* find(Part part, const std::string& name) const;
@@ -39,7 +40,8 @@ struct Survey {
   std::vector<std::string> environments() const;
 };
 
-// Lists everything marked in the project. A list is empty if its service is not enabled.
+// Lists everything marked in the project. If a service is not enabled, its list is empty and its name is in
+// `not_enabled`.
 google::Outcome<Survey> survey(Cloud& cloud);
 
 }  // namespace sluice::provision
