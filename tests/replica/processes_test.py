@@ -5,6 +5,7 @@ emulates a pod (tests/pjrt/pod) their programs span the processes, as on a TPU s
 plugin, whose collectives the host makes.
 """
 
+import itertools
 import os
 import re
 import signal
@@ -25,6 +26,19 @@ def free_port():
         return listener.getsockname()[1]
 
 
+def has_ipv6():
+    try:
+        with socket.socket(socket.AF_INET6) as listener:
+            listener.bind(("::1", 0))
+        return True
+    except OSError:
+        return False
+
+
+# Where the processes meet: each run takes the next one, so that every transport and every loss meets several.
+MEETING_HOSTS = itertools.cycle(["127.0.0.1", *(["[::1]"] if has_ipv6() else []), "localhost"])
+
+
 STOPPED = {"stops": 1, "leader-stops": 0}  # the process that is not running until the others have ended
 
 
@@ -42,7 +56,7 @@ def pod_environment(folder, index, processes, devices):
 
 
 def run_in(pod, what, processes, devices, transport, seconds, more):
-    coordinator = f"127.0.0.1:{free_port()}"
+    coordinator = f"{next(MEETING_HOSTS)}:{free_port()}"
     started = time.monotonic()
     running = []
     for index in range(processes):
