@@ -126,8 +126,8 @@ void cells_with_objects(torch::Device device, Curve& curve) {
 
 // Once their lengths are known to vary, a step is cut in other places, and these programs are compiled once.
 std::vector<TutorialProgram> detection_programs() {
-  return {{"single_shot_detector", single_shot_detector, 2e-3, 4, true},
-          {"cells_with_objects", cells_with_objects, 2e-3, 3, true}};
+  return {{"single_shot_detector", single_shot_detector, 2e-3, 2, true},
+          {"cells_with_objects", cells_with_objects, 2e-3, 2, true}};
 }
 
 }  // namespace sluice::tests

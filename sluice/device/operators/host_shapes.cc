@@ -30,7 +30,7 @@
 namespace sluice::device {
 namespace {
 
-// A place that has asked for more than this number of lengths will ask for others.
+// A place whose data have given this number of lengths will give others.
 constexpr size_t kManyLengths = 2;
 // The largest number of elements of an operand of an operation on the host. It does not apply to the operand
 // that the operation picks from or writes into.
@@ -53,7 +53,8 @@ bool is_among(const std::string_view (&names)[kCount], std::string_view name) {
 
 struct Lengths {
   std::set<int64_t> seen;
-  bool said = false;
+  int64_t last = 0;   // the length of the newest result, once the lengths vary
+  bool said = false;  // that the lengths vary
 };
 
 struct Places {
@@ -97,6 +98,16 @@ at::Tensor constant_on_host(const LazyStorage& storage) {
   return node.instance->slots[0].kind == ScalarClass::kI64
              ? at::full(storage.type->type.dims, value.integer, options)
              : at::full(storage.type->type.dims, value.real, options);
+}
+
+// Returns whether the tensor is a constant, still only recorded, of the length that the newest result of a
+// place with varying lengths has. A gradient into which values are put begins as such a constant.
+bool is_constant_of_varying_length(const at::Tensor& tensor) {
+  if (!constant_on_host(*LazyStorage::of(tensor)).defined()) return false;
+  return std::any_of(places().lengths.begin(), places().lengths.end(), [&](const auto& place) {
+    return place.second.said &&
+           std::find(tensor.sizes().begin(), tensor.sizes().end(), place.second.last) != tensor.sizes().end();
+  });
 }
 
 // The host memory of storages during one call, with the same layout.
@@ -244,8 +255,9 @@ void note_lengths_here(c10::ArrayRef<c10::IValue> results, std::string_view oper
   if (!on_device(result) || result.dim() == 0 || !is_small(result) || Watch::current() != nullptr) return;
   const Frames frames = frames_here();
   Lengths& lengths = places().lengths[hash_of(frames)];
-  if (lengths.seen.size() <= kManyLengths) lengths.seen.insert(result.size(0));
-  if (lengths.seen.size() <= kManyLengths) return;
+  if (lengths.seen.size() < kManyLengths) lengths.seen.insert(result.size(0));
+  if (lengths.seen.size() < kManyLengths) return;
+  lengths.last = result.size(0);
   for (const c10::IValue& each : results) {
     for_each_tensor(each, [](const at::Tensor& tensor) {
       if (on_device(tensor)) keep_with_host(tensor);
@@ -254,8 +266,8 @@ void note_lengths_here(c10::ArrayRef<c10::IValue> results, std::string_view oper
   if (std::exchange(lengths.said, true)) return;
   const std::string place = describe_place(frames);
   base::warn(
-      written_name(operation), place.empty() ? "" : base::str(" at ", place),
-      " has given results of more than ", kManyLengths,
+      written_name(operation), place.empty() ? "" : base::str(" at ", place), " has given results of ",
+      kManyLengths,
       " lengths, and each needs programs of its own: from now on what is made of its results runs on the "
       "host where it is small (up to ",
       kSmall, " elements; SLUICE_HOST_SHAPES=0 keeps it on the device)");
@@ -266,6 +278,10 @@ bool run_with_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   const c10::FunctionSchema& schema = op.schema();
   const std::vector<c10::IValue> arguments = torch::jit::last(*stack, schema.arguments().size()).vec();
   if (!is_for_host(schema, arguments)) return false;
+  // A write into a tensor of the device keeps that tensor's shape, so the result has no new length.
+  const at::Tensor target = arguments[0].isTensor() ? arguments[0].toTensor() : at::Tensor();
+  const bool stays = !is_among(kPut, schema.name()) || !on_device(target) || stays_with_host(target) ||
+                     is_constant_of_varying_length(target);
   HostMemory memory;
   torch::jit::Stack call;
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -279,12 +295,9 @@ bool run_with_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (!writes(schema.arguments()[i])) continue;
     for_each_tensor(arguments[i], [&](const at::Tensor& tensor) {
-      if (on_device(tensor)) memory.store(tensor, !is_among(kPut, schema.name()));
+      if (on_device(tensor)) memory.store(tensor, stays);
     });
   }
-  // A write into a tensor of the device keeps that tensor's shape, so the result has no new length.
-  const bool stays = !is_among(kPut, schema.name()) || !arguments[0].isTensor() ||
-                     !on_device(arguments[0].toTensor()) || stays_with_host(arguments[0].toTensor());
   torch::jit::drop(*stack, arguments.size());
   for (size_t i = 0; i < schema.returns().size(); ++i) {
     const auto* alias = schema.returns()[i].alias_info();
