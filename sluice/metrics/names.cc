@@ -14,7 +14,7 @@ namespace sluice::metrics {
 namespace names_detail {
 
 constexpr const char* kForms =
-    "expected top1, top5, …, precision, recall, f1, auroc (also with _micro, _weighted or _classes behind "
+    "expected top1, top5, …, precision, recall, f1, auroc (also with _micro, _weighted or _classes after "
     "it), "
     "confusion or perplexity";
 

@@ -100,7 +100,6 @@ void StoreServer::serve() {
 
 void StoreServer::accept_from(int listener) {
   for (int i = 0; i < kAtOnce; ++i) {
-    if (strangers_.size() >= kMaxStrangers) drop(*strangers_.front());
     Descriptor socket(::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (socket.number() < 0) {
       const bool full = errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
@@ -111,6 +110,7 @@ void StoreServer::accept_from(int listener) {
       return;
     }
     if (key_.empty() && is_of_another_user(socket.number())) continue;
+    if (strangers_.size() >= kMaxStrangers) drop(*strangers_.front());
     set_options(socket.number());
     const int descriptor = socket.number();
     const auto place = static_cast<size_t>(descriptor);

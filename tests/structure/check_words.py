@@ -2,7 +2,7 @@
 
 No leftovers, no paths of one machine, no hosts of package registries, and no home-made words (WORDS), in prose and in
 identifiers. The pages (*.md of the root, of docs and of sluice) also have budgets for phrases that must be read twice
-(PHRASES); --phrases lists where they are.
+(PHRASES), and the comments of sluice/ have one for all of them; --phrases lists where they are.
 """
 
 import re
@@ -61,6 +61,9 @@ PHRASES = {
                   "fast, expensive, NaN or infinite, by itself, separately: the plain word", 0),
     "of what": (r"(^|[.;:|] +)(?-i:Of) ", "what the sentence is about, as its subject", 2),
 }
+# How many of these phrases the comments of the sources have, tests aside. It only falls, too.
+COMMENTS_BUDGET = 64
+COMMENT = re.compile(r"(?<![:\"])//+ ?(.*)")
 TEXT = {".h", ".cc", ".py", ".md", ".txt", ".cmake", ".in", ".json", ".toml", ".sh", ".sample", ".mlir", ""}
 
 
@@ -122,6 +125,19 @@ def phrases_of(name, text):
                 yield kind, f"{name}:{number}: \"{found[0].strip()}\": write {instead}: …{around}…"
 
 
+def is_source(name):
+    return name.startswith("sluice/") and name.endswith((".h", ".cc")) and not name.endswith("_test.cc")
+
+
+def comment_phrases_of(name, text):
+    """A fault for each of PHRASES in a source's comments."""
+    for number, line in enumerate(text.splitlines(), 1):
+        comment = COMMENT.search(line)
+        for pattern, instead, _ in PHRASES.values() if comment else ():
+            for found in re.finditer(pattern, comment[1], re.IGNORECASE):
+                yield f"{name}:{number}: \"{found[0].strip()}\": write {instead}: {comment[0]}"
+
+
 def counts_of(phrases):
     return {kind: sum(found == kind for found, _ in phrases) for kind in PHRASES}
 
@@ -131,6 +147,12 @@ def over_budget(counts):
         if counts[kind] > budget:
             yield (f"the pages have \"{kind}\" {counts[kind]} times, and {budget} times before: write {instead} "
                    f"(check_words.py ROOT --phrases lists the places; CONTRIBUTING.md has the style)")
+
+
+def comments_over_budget(count):
+    if count > COMMENTS_BUDGET:
+        yield (f"the comments have {count} phrases that must be read twice, and {COMMENTS_BUDGET} before "
+               f"(check_words.py ROOT --phrases lists the places; CONTRIBUTING.md has the style)")
 
 
 def self_test():
@@ -144,6 +166,9 @@ def self_test():
     assert not list(phrases_of("a.md", "```\nit goes on\n```\nIt prints `it goes on`.\n\n    it goes on")), "code"
     none = counts_of([])
     assert not list(over_budget(none)) and len(list(over_budget({**none, "of which": 1000}))) == 1
+    assert list(comment_phrases_of("a.h", "int i;  // Of which it goes on")) and list(comments_over_budget(10**6))
+    assert not list(comment_phrases_of("a.h", 'f("http://goes on");'))
+    assert is_source("sluice/a/b.cc") and not is_source("sluice/a/b_test.cc")
     assert is_page("README.md") and is_page("docs/a/b.md") and is_page("sluice/a/README.md") and not is_page("tests/README.md")
 
 
@@ -152,19 +177,24 @@ def main(root):
     names = [name for name in files_of(root) if Path(name).name != Path(__file__).name]
     if len(names) < 10:
         sys.exit(f"only {len(names)} files under {root}: is this the project's root?")
-    faults, phrases = [], []
+    faults, phrases, comments = [], [], []
     for name in names:
         text = (root / name).read_text(errors="replace")
         faults += faults_of(name, text)
         faults += (fault for _, fault in home_made(name, text))
         if is_page(name):
             phrases += phrases_of(name, text)
+        if is_source(name):
+            comments += comment_phrases_of(name, text)
     counts = counts_of(phrases)
-    faults += over_budget(counts)
-    print("\n".join([fault for _, fault in phrases if "--phrases" in sys.argv] + faults))
+    faults += [*over_budget(counts), *comments_over_budget(len(comments))]
+    print("\n".join([fault for _, fault in phrases if "--phrases" in sys.argv] +
+                    [fault for fault in comments if "--phrases" in sys.argv] + faults))
     for kind, (_, _, budget) in PHRASES.items():
         if counts[kind] < budget:
             print(f"the budget of \"{kind}\" can fall from {budget} to {counts[kind]}")
+    if len(comments) < COMMENTS_BUDGET:
+        print(f"the budget of comments can fall from {COMMENTS_BUDGET} to {len(comments)}")
     print(f"{len(names)} files, {len(faults)} faults")
     sys.exit(bool(faults))
 

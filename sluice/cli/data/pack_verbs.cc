@@ -271,12 +271,7 @@ Verb cifar10_verb() {
           })};
 }
 
-namespace {
-
-// `data idx` packs one pair of files, images and labels; MNIST's four files are two such pairs.
-
-}  // namespace
-
+// Packs one pair of files, images and labels; MNIST's four files are two such pairs.
 Verb idx_verb() {
   auto options = std::make_shared<data::IdxOptions>();
   return {

@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <set>
 #include <stdexcept>
 
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode/collate.h"
+#include "sluice/data/decode/fit_length.h"
 #include "sluice/data/decode/planes.h"
 #include "sluice/data/test_files.h"
 #include "sluice/data/test_support.h"
@@ -334,6 +336,31 @@ TEST(Collate, UnlikeSamplesAreNamed) {
   EXPECT_THAT(
       collate(samples, layout_of(*samples[0])).error().what(),
       HasSubstr("s.tar: sample b has image uint8 [3, 2, 2] as field 0, others have image uint8 [3, 1, 2]"));
+}
+
+TEST(FitLength, PadsWithWhatTheTypeHolds) {
+  struct Case {
+    ElementType type;
+    std::vector<double> held, refused;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const Case cases[] = {{ElementType::kBool, {0, 1}, {2, -1, 0.5, nan}},
+                        {ElementType::kUint8, {0, 255}, {256, -1, nan}},
+                        {ElementType::kInt8, {-128, 127}, {-129, 128, 0.5, nan}},
+                        {ElementType::kInt16, {-32768, 32767}, {-32769, 32768, nan}},
+                        {ElementType::kInt32, {-2147483648.0, 2147483647.0}, {-2147483649.0, 2147483648.0}},
+                        {ElementType::kInt64, {-9223372036854775808.0, 9e18}, {9223372036854775808.0, 1e300}},
+                        {ElementType::kFloat32, {0.1, -1}, {}}};
+  const auto fitted = [](ElementType type, double padding) {
+    Sample sample;
+    sample.fields.emplace_back(Array::zeros(type, {1}));
+    return fit_length(sample, 1, 3, {padding}).has_value();
+  };
+  for (const Case& one : cases) {
+    for (const double value : one.held) EXPECT_TRUE(fitted(one.type, value)) << name_of(one.type) << value;
+    for (const double value : one.refused)
+      EXPECT_FALSE(fitted(one.type, value)) << name_of(one.type) << value;
+  }
 }
 
 }  // namespace

@@ -3,12 +3,19 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
+#include <type_traits>
 
 namespace sluice::data {
 namespace {
 
+// Fills the rows from `from` on; false if T cannot hold the value.
 template <typename T>
 bool fill(Array& array, std::int64_t from, double value) {
+  // 2^digits is exact as a double, which the largest integer of 64 bits is not.
+  if (std::is_integral_v<T> && !(value >= static_cast<double>(std::numeric_limits<T>::lowest()) &&
+                                 value < std::ldexp(1.0, std::numeric_limits<T>::digits)))
+    return false;
   const auto element = static_cast<T>(value);
   if (static_cast<double>(element) != value && !std::isnan(value)) return false;
   std::fill(array.data<T>() + from, array.data<T>() + array.elements(), element);
@@ -19,16 +26,17 @@ bool fill(Array& array, std::int64_t from, double value) {
 bool pad(Array& array, std::int64_t from, double value) {
   switch (array.type()) {
     case ElementType::kBool:
+      return value <= 1 && fill<std::uint8_t>(array, from, value);
     case ElementType::kUint8:
-      return value >= 0 && value <= 255 && fill<std::uint8_t>(array, from, value);
+      return fill<std::uint8_t>(array, from, value);
     case ElementType::kInt8:
-      return std::abs(value) <= 127 && fill<std::int8_t>(array, from, value);
+      return fill<std::int8_t>(array, from, value);
     case ElementType::kInt16:
-      return std::abs(value) <= 32767 && fill<std::int16_t>(array, from, value);
+      return fill<std::int16_t>(array, from, value);
     case ElementType::kInt32:
-      return std::abs(value) <= 2147483647.0 && fill<std::int32_t>(array, from, value);
+      return fill<std::int32_t>(array, from, value);
     case ElementType::kInt64:
-      return std::abs(value) <= 9e15 && fill<std::int64_t>(array, from, value);
+      return fill<std::int64_t>(array, from, value);
     case ElementType::kFloat16:
       return value == 0 && fill<std::uint16_t>(array, from, 0);
     case ElementType::kFloat32:
