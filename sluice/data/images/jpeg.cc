@@ -134,11 +134,24 @@ struct JpegReader {
   }
 };
 
-JpegReader& jpeg_reader() {
-  thread_local JpegReader reader;
-  reader.reset();
-  return reader;
-}
+// Lends the thread's reader for one image. At the end libjpeg's memory for the image is freed: the
+// coefficients of several scans are as large as the pixels, and other samples may claim their room from then
+// on.
+class JpegUse {
+ public:
+  JpegUse() { reader_.reset(); }
+  ~JpegUse() { jpeg_abort_decompress(&reader_.info); }
+  JpegUse(const JpegUse&) = delete;
+  JpegUse& operator=(const JpegUse&) = delete;
+  JpegReader& reader() { return reader_; }
+
+ private:
+  static JpegReader& reader_of_thread() {
+    thread_local JpegReader reader;
+    return reader;
+  }
+  JpegReader& reader_ = reader_of_thread();
+};
 
 // Converts (255 − ink) of CMYK, as Adobe's files store it, to RGB in the first three quarters. Files without
 // Adobe's marker are assumed to store the same, as in Pillow.
@@ -291,7 +304,8 @@ Pixels jpeg_resized(const JpegWork& work) {
 }  // namespace
 
 base::Result<Pixels> decode_jpeg(std::string_view bytes, ColorModel model) {
-  JpegReader& reader = jpeg_reader();
+  JpegUse use;
+  JpegReader& reader = use.reader();
   JpegWork work;
   work.bytes = bytes;
   if (!jpeg_read(reader, work)) return jpeg_error(reader, work);
@@ -307,7 +321,8 @@ base::Result<Pixels> decode_jpeg_region(std::string_view bytes, ColorModel model
     SLUICE_OK(claim_resized(all, height, width));
     return resize_region(all, choose(all.height, all.width), height, width);
   }
-  JpegReader& reader = jpeg_reader();
+  JpegUse use;
+  JpegReader& reader = use.reader();
   JpegWork work;
   work.bytes = bytes;
   work.choose = &choose;

@@ -1,5 +1,6 @@
 // Parts of JPEG files against the whole image.
 #include <gmock/gmock.h>
+#include <malloc.h>
 
 #include <thread>
 
@@ -8,8 +9,17 @@
 #include "sluice/data/images/resize.h"
 #include "sluice/data/images/test_jpeg.h"
 
+// The address sanitizer's count of bytes; no address without the sanitizer.
+extern "C" std::size_t __sanitizer_get_current_allocated_bytes() __attribute__((weak));
+
 namespace sluice::data {
 namespace {
+
+std::size_t allocated_bytes() {
+  if (__sanitizer_get_current_allocated_bytes != nullptr) return __sanitizer_get_current_allocated_bytes();
+  const struct mallinfo2 now = mallinfo2();
+  return now.uordblks + now.hblkhd;
+}
 
 Region random_region(base::Random& random, std::int64_t height, std::int64_t width) {
   Region region;
@@ -78,6 +88,20 @@ TEST(JpegRegion, CutOffAndDamagedFiles) {
     EXPECT_FALSE(decode_jpeg_region(file.substr(0, size), ColorModel::kRgb, upper, 32, 32)) << size;
   // One file's failure is no other's, on the same thread.
   EXPECT_TRUE(decode_jpeg_region(file, ColorModel::kRgb, upper, 32, 32));
+}
+
+// The coefficients of a progressive file must not stay with the thread: nobody claims their room any more.
+TEST(Jpeg, FreesTheCoefficientsOfTheFile) {
+  const std::string file = make_jpeg(1500, 2000, {1, 1, true});  // 18 MB of coefficients, 9 MB of pixels
+  std::thread([&] {
+    ASSERT_TRUE(decode_jpeg(make_jpeg(16, 16, {1, 1}), ColorModel::kRgb));
+    const std::size_t before = allocated_bytes();
+    ASSERT_TRUE(decode_jpeg(file, ColorModel::kRgb));
+    EXPECT_LT(allocated_bytes(), before + (1 << 20));
+    const auto corner = [](auto, auto) { return Region{0, 0, 16, 16}; };
+    ASSERT_TRUE(decode_jpeg_region(file, ColorModel::kRgb, corner, 8, 8));
+    EXPECT_LT(allocated_bytes(), before + (1 << 20));
+  }).join();
 }
 
 // Tables of one file must not serve another that lacks them: here its quantisation tables were renamed.
