@@ -228,7 +228,9 @@ std::string order_of(const State& state, const data::OpenOptions& options) {
                                " long=", static_cast<int>(o.long_document), " shuffle=", o.shuffle ? 1 : 0,
                                " seed=", o.seed);
   if (o.kind == RowKind::kPacked) text += base::str(" window=", o.packing_window);
-  if (o.masking) text += base::str(" masked=", o.masking->share, ",", o.masking->mask);
+  if (o.masking)
+    text += base::str(" masked=", o.masking->share, ",", o.masking->mask, ",", o.masking->vocabulary, ",",
+                      base::join(o.masking->never, "+"));
   return text;
 }
 

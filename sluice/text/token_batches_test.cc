@@ -310,6 +310,17 @@ TEST_F(Batches, RefuseAnotherSetInMidEpoch) {
   const std::string state = before.state({.skip_batches = 1});
   EXPECT_THAT(thrown([&] { drawn.resume(state, {}); }), HasSubstr("seed is 2 now and was 1"));
   EXPECT_THAT(thrown([&] { other.resume(state, {}); }), HasSubstr("cannot continue in mid-epoch"));
+
+  // The masking chooses among other tokens.
+  const auto masked = [&](std::uint64_t vocabulary, std::vector<std::uint32_t> never) {
+    TokenBatchOptions changed = options;
+    changed.masking = MaskingOptions{.mask = 4, .vocabulary = vocabulary, .never = std::move(never)};
+    return TokenBatches(set({8, 8}), changed);
+  };
+  const std::string hidden = masked(100, {1, 2, 4}).state({.skip_batches = 1});
+  EXPECT_NO_THROW(masked(100, {1, 2, 4}).resume(hidden, {}));
+  EXPECT_THAT(thrown([&] { masked(100, {1, 4}).resume(hidden, {}); }), HasSubstr("masked is"));
+  EXPECT_THAT(thrown([&] { masked(101, {1, 2, 4}).resume(hidden, {}); }), HasSubstr("masked is"));
 }
 
 TEST_F(Batches, MaskingDrawsItsShareAndItsThreeKinds) {

@@ -176,6 +176,24 @@ TEST_F(Exchange, ThereAndBackAgain) {
   EXPECT_THAT(set.document(2), ElementsAre(50256, 9));
 }
 
+TEST_F(Exchange, AnImportIsNotContinuedFromAnotherFileOfItsSize) {
+  const std::string file = folder_.path("ids.bin");
+  const auto write_ids = [&](const std::vector<std::uint16_t>& ids) {
+    const std::string bytes(reinterpret_cast<const char*>(ids.data()), 2 * ids.size());
+    base::value_or_throw(base::write_file_atomically(file, bytes));
+  };
+  auto wanted = options(TokenFormat::kNanoGpt, file);
+  wanted.vocabulary = 256;
+  wanted.ends_with = 9;
+  wanted.set.shard_tokens = 4;
+  write_ids({1, 2, 3, 9, 4, 5, 6, 9, 300});
+  EXPECT_FALSE(import_tokens(wanted));
+  write_ids({11, 2, 3, 9, 14, 5, 6, 9, 7});
+  const auto report = base::value_or_throw(import_tokens(wanted));
+  EXPECT_EQ(report.continued, 0u);
+  EXPECT_EQ(TokenSet::open(folder_.path("out/train-*.bin")).document(0), (Ids{11, 2, 3, 9}));
+}
+
 // A shard of MDS whose samples are int64 ids in bytes.
 std::string mds_shard(const std::vector<std::vector<std::int64_t>>& samples) {
   const auto number = [](std::size_t value) {

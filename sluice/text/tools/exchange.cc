@@ -7,6 +7,7 @@
 #include "sluice/base/file.h"
 #include "sluice/base/json_bytes.h"
 #include "sluice/base/sha256.h"
+#include "sluice/data/shards/source.h"
 #include "sluice/data/tools/mds.h"
 #include "sluice/text/token_file.h"
 #include "sluice/text/tools/mapped_file.h"
@@ -155,7 +156,11 @@ base::Result<std::string> made_of(const TokenImportOptions& options) {
                 options.ends_with ? json(*options.ends_with) : json()};
   for (const std::string& file : options.files) {
     if (options.format != TokenFormat::kMds) {
-      facts.push_back({file, base::file_size(file).value_or(0)});
+      // Megatron's pairs of files are named by one of them, or without .bin and .idx.
+      const bool whole = options.format != TokenFormat::kMegatron || base::ends_with(file, ".bin") ||
+                         base::ends_with(file, ".idx");
+      SLUICE_TRY(const data::SourceFacts known, data::stat_source(whole ? file : file + ".bin"));
+      facts.push_back({file, known.size, known.version});
       continue;
     }
     SLUICE_TRY(const data::MdsSet set, data::MdsSet::open(file));
