@@ -77,8 +77,12 @@ DType promote_types(DType a, DType b) {
 }
 
 size_t Emit::index(std::string_view name) const {
-  for (size_t i = 0; i < names_.size(); ++i)
-    if (names_[i] == name) return i;
+  const auto place_of = [&](std::string_view wanted) {
+    return static_cast<size_t>(std::find(names_.begin(), names_.end(), wanted) - names_.begin());
+  };
+  if (const size_t place = place_of(name); place < names_.size()) return place;
+  // LibTorch 2.14 has renamed this argument of _cdist_backward and _pdist_backward.
+  if (const size_t place = place_of("grad_output"); name == "grad" && place < names_.size()) return place;
   fail(base::str("the row reads an argument '", name, "' that the operation's schema does not have"));
 }
 
