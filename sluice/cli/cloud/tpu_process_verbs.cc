@@ -100,7 +100,8 @@ Verb kill_verb() {
               [flags, kill](CLI::App& app) {
                 app.add_option("NAME", flags->name, "The TPU")->required();
                 app.add_flag("--yes", kill->yes, "End them; without it they are only shown");
-                app.add_option("--grace", kill->grace, "From SIGINT, with SIGTERM on the way, to SIGKILL [s]")
+                app.add_option("--grace", kill->grace,
+                               "Wait this long from SIGINT to SIGKILL, with SIGTERM in between [s]")
                     ->check(kAboveZero);
                 add_worker_flag(app, *flags, "all");
                 add_place_flags(app, *flags);
