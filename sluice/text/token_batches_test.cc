@@ -312,10 +312,11 @@ TEST_F(Batches, RefuseAnotherSetInMidEpoch) {
   EXPECT_THAT(thrown([&] { other.resume(state, {}); }), HasSubstr("cannot continue in mid-epoch"));
 
   // The masking chooses among other tokens.
+  const TokenSet documents = set({8, 8});
   const auto masked = [&](std::uint64_t vocabulary, std::vector<std::uint32_t> never) {
     TokenBatchOptions changed = options;
     changed.masking = MaskingOptions{.mask = 4, .vocabulary = vocabulary, .never = std::move(never)};
-    return TokenBatches(set({8, 8}), changed);
+    return TokenBatches(documents, changed);
   };
   const std::string hidden = masked(100, {1, 2, 4}).state({.skip_batches = 1});
   EXPECT_NO_THROW(masked(100, {1, 2, 4}).resume(hidden, {}));

@@ -19,6 +19,7 @@
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/device/device.h"
@@ -604,6 +605,9 @@ constexpr const char* kIntroduction =
     "is written by `sluice_nn_page`, which runs each of them; the operations that they are made of are in "
     "[ops.md](ops.md).\n";
 
+// How the counts of fallbacks name operations that run on the host for the sake of their lengths.
+constexpr std::string_view kNewLengths = "what is made of results of ever new lengths";
+
 std::string section(const char* title, const Cases& cases, std::string& rest) {
   std::string plain;
   for (const auto& [name, function] : cases) {
@@ -618,9 +622,18 @@ std::string section(const char* title, const Cases& cases, std::string& rest) {
       continue;
     }
     std::string what;
-    for (const std::string& op : outcome.on_the_cpu) what += (what.empty() ? "`" : ", `") + op + "`";
-    std::string why = what.empty() ? "" : "no row";
-    if (outcome.reads > 0) why += (why.empty() ? "" : "; ") + std::string("reads values on the host");
+    std::vector<std::string> reasons;
+    for (const std::string& op : outcome.on_the_cpu) {
+      if (op == kNewLengths) {
+        reasons.push_back("makes " + op.substr(op.find("results")));
+      } else {
+        what += (what.empty() ? "`" : ", `") + op + "`";
+      }
+    }
+    if (!what.empty()) reasons.insert(reasons.begin(), "no row");
+    if (outcome.reads > 0) reasons.push_back("reads values on the host");
+    std::string why;
+    for (const std::string& reason : reasons) why += (why.empty() ? "" : "; ") + reason;
     rest += "| `" + name + "` | " + what + " | " + why + " |\n";
   }
   return std::string("\n## ") + title + "\n\n" + plain + "\n";
