@@ -19,8 +19,8 @@ def build(torch, only):
     """Builds what the tests need with the LibTorch in the folder `torch`, without sanitizers. The build's folder."""
     version = re.search(r'PACKAGE_VERSION "([^"]+)"', (torch / "share/cmake/Torch/TorchConfigVersion.cmake").read_text())[1]
     folder = ROOT / f"build/torch-{version}"
-    # The least optimised build that is quick enough: what is tested are values.
-    subprocess.run(["cmake", "--preset", "dev", "-B", folder, "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1"], cwd=ROOT,
+    # The least optimised build that is quick enough: what is tested are values, and that messages name a line.
+    subprocess.run(["cmake", "--preset", "dev", "-B", folder, "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_CXX_FLAGS=-O1 -g1"], cwd=ROOT,
                    env=dict(os.environ, TORCH_DIR=str(torch)), check=True, stdout=subprocess.DEVNULL)
     # ctest lists no command for a program that is not built yet, so the files that it reads are read here.
     targets = set()
@@ -46,7 +46,7 @@ def run(folder, only, environment=None):
         for line in process.stdout:
             print(line, end="", flush=True)
             said.append(line)
-    results = [re.search(r"Test +#\d+: (\S+) \.*(\**\S+)", line) for line in said]
+    results = [re.search(r"Test +#\d+: (\S+) \.*\**\s*(\w+)", line) for line in said]
     results = [(found[1], found[2]) for found in results if found]
     if not results:
         return None, None

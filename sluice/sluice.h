@@ -10,6 +10,7 @@
 #include "sluice/device/device.h"
 #include "sluice/device/exact.h"
 #include "sluice/device/pad.h"
+#include "sluice/device/padded_layers.h"
 #include "sluice/device/recompute.h"
 #include "sluice/generate/generate.h"
 #include "sluice/generate/score.h"

@@ -76,22 +76,30 @@ DType promote_types(DType a, DType b) {
   return DType::kS64;
 }
 
-size_t Emit::index(std::string_view name) const {
-  const auto place_of = [&](std::string_view wanted) {
-    return static_cast<size_t>(std::find(names_.begin(), names_.end(), wanted) - names_.begin());
+namespace {
+
+// Returns the place of an argument; names.size() for an unknown name.
+size_t place_of(std::span<const std::string> names, std::string_view name) {
+  const auto find = [&](std::string_view wanted) {
+    return static_cast<size_t>(std::find(names.begin(), names.end(), wanted) - names.begin());
   };
-  if (const size_t place = place_of(name); place < names_.size()) return place;
+  const size_t place = find(name);
   // LibTorch 2.14 has renamed this argument of _cdist_backward and _pdist_backward.
-  if (const size_t place = place_of("grad_output"); name == "grad" && place < names_.size()) return place;
+  return place == names.size() && name == "grad" ? find("grad_output") : place;
+}
+
+}  // namespace
+
+size_t Emit::index(std::string_view name) const {
+  if (const size_t place = place_of(names_, name); place < names_.size()) return place;
   fail(base::str("the row reads an argument '", name, "' that the operation's schema does not have"));
 }
 
 const Arg& Emit::arg(std::string_view name) const { return args_[index(name)]; }
 
 bool Emit::has(std::string_view name) const {
-  for (size_t i = 0; i < names_.size(); ++i)
-    if (names_[i] == name) return args_[i].kind != Arg::Kind::kNone;
-  return false;
+  const size_t place = place_of(names_, name);
+  return place < names_.size() && args_[place].kind != Arg::Kind::kNone;
 }
 
 Value Emit::tensor(std::string_view name) const {

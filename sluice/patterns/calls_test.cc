@@ -165,6 +165,29 @@ TEST(Calls, SumsOverTheFirstDimensionsAreAKernels) {
   EXPECT_THAT(text({64, 16}, {0}), Not(HasSubstr("sluice_sum_of_rows"))) << "small";
 }
 
+TEST(Calls, ConcatenationsOfManyAreMadeInGroups) {
+  const auto groups = [](size_t count, bool constants = false, int64_t rows = 1) {
+    Builder b;
+    const Value first = b.parameter({kF32, {1, 8}});
+    Values parts = {first};
+    while (parts.size() < count)
+      parts.push_back(constants ? b.splat(2, {kF32, {rows, 8}}) : b.parameter({kF32, {rows, 8}}));
+    if (constants) parts[0] = parts[1];
+    const std::string text = rewritten(b, {b.concatenate(parts, 0)}, TestLibrary(true));
+    size_t found = 0;
+    for (size_t at = text.find("optimization_barrier"); at != std::string::npos;
+         at = text.find("optimization_barrier", at + 1))
+      ++found;
+    return found;
+  };
+  EXPECT_EQ(groups(64), 0u);
+  EXPECT_EQ(groups(65), 3u);
+  EXPECT_EQ(groups(1024), 32u);
+  EXPECT_EQ(groups(1025), 33u + 2u) << "groups of groups";
+  EXPECT_EQ(groups(100, true), 0u) << "constants";
+  EXPECT_EQ(groups(100, false, 0), 0u) << "all but one are empty";
+}
+
 // A call of attention or, with `backward`, of its gradient.
 std::string attention_text(const TestLibrary& library, Type q, Type k, bool backward,
                            std::optional<Type> mask = {}) {

@@ -44,6 +44,7 @@ stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
     for (const Pattern& pattern : kPatterns) pattern.apply(r, *kernels);
   folds(r);               // after the patterns that match the operations as they are written
   loops(r, loop_rounds);  // also of the operations that the patterns made
+  if (kernels != nullptr) wide_concatenates(r);
   return r.finish();
 }
 

@@ -36,6 +36,8 @@ void relu_of_product(Rewriter& r, const KernelLibrary& kernels);
 void residual_of_product(Rewriter& r, const KernelLibrary& kernels);
 void softmax(Rewriter& r, const KernelLibrary& kernels);
 void sum_of_rows(Rewriter& r, const KernelLibrary& kernels);
+// This one too, after the loops, whose arguments it groups.
+void wide_concatenates(Rewriter& r);
 
 struct Pattern {
   std::string_view name;

@@ -223,6 +223,8 @@ void parse_option(Sample& sample, std::string_view word) {
     sample.gradient_factor = parse_number(value);
   } else if (key == "results") {
     for (std::string_view piece : pieces(value, ',')) sample.results.push_back(parse_integer(piece));
+  } else if (key == "until" && value.substr(0, 2) == "2.") {
+    sample.until = parse_integer(value.substr(2));
   } else if (key == "cpu") {
     sample.reference = value;
   } else if (key.substr(0, 4) == "cpu.") {

@@ -53,6 +53,7 @@ struct Sample {
   bool bits = false, nograd = false, noinplace = false, noout = false, noview = false;
   bool random = false, throws = false, norow = false, fallback = false, gradfallback = false;
   bool anystrides = false;
+  int64_t until = 0;             // the last LibTorch, 2.N, that has the call; 0: all have it
   std::vector<int64_t> results;  // compare only these; empty means all
   std::string reference;         // the op that LibTorch computes, when another one
   std::vector<Argument> reference_arguments;

@@ -46,6 +46,7 @@ TEST(Sample, ReadsArgumentsOfEveryForm) {
 TEST(Sample, ReadsOptions) {
   Sample s = parse_sample(
       "aten::a | | dtypes=f32,f16 itypes=i64,u8 tol=1e-4 tol.f16=0.25 gradtol=9 results=0,2 noview "
+      "until=2.13 "
       "cpu=aten::b "
       "cpu.bias_sizes=(4)");
   EXPECT_TRUE(s.arguments.empty());
@@ -57,6 +58,7 @@ TEST(Sample, ReadsOptions) {
   EXPECT_EQ(s.gradient_factor, 9);
   EXPECT_THAT(s.results, ElementsAre(0, 2));
   EXPECT_TRUE(s.noview);
+  EXPECT_EQ(s.until, 13);
   EXPECT_FALSE(s.noinplace);
   EXPECT_EQ(s.reference, "aten::b");
   ASSERT_EQ(s.reference_arguments.size(), 1u);
@@ -67,7 +69,7 @@ TEST(Sample, RefusesWhatItCannotRead) {
   for (const char* line : {"aten::a", "relu | f[3]", "aten::a | f[3", "aten::a | f[3]{1", "aten::a | f[3]:q7",
                            "aten::a | x=1; f[3]", "aten::a | f[2]{0..3}", "aten::a | i[2]{3..1}",
                            "aten::a | 'x", "aten::a | 12x", "aten::a | ; f[3]", "aten::a | f[3] | nograds",
-                           "aten::a | f[3] | dtypes=f31", "aten::a | {1; 2}"}) {
+                           "aten::a | f[3] | dtypes=f31", "aten::a | f[3] | until=3.1", "aten::a | {1; 2}"}) {
     EXPECT_THROW(parse_sample(line), SampleError) << line;
   }
   try {

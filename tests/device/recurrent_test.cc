@@ -1,5 +1,6 @@
 // Recurrent layers where samples (tests/conformance/samples/recurrent.txt) cannot say it: packed sequences,
 // whose sizes stay on the CPU, the number of operations, autocast, second derivatives.
+#include "sluice/device/padded_layers.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -69,6 +70,114 @@ TEST(Recurrent, PackedSequencesAreThoseOfTheCpu) {
   compare_packed<nn::LSTM, nn::LSTMOptions>("lstm");
   compare_packed<nn::GRU, nn::GRUOptions>("gru");
   compare_packed<nn::RNN, nn::RNNOptions>("rnn");
+}
+
+// Padded sequences of these lengths; what is padding is not a number.
+Padded padded_sequences(const std::vector<int64_t>& lengths, int64_t length, torch::Device device) {
+  const auto count = static_cast<int64_t>(lengths.size());
+  const Tensor mask = torch::arange(length) < torch::tensor(lengths, torch::kLong).unsqueeze(1);
+  const Tensor x = ramp({count, length, kFeatures}).masked_fill(mask.logical_not().unsqueeze(2), NAN);
+  return {x.to(device), mask.to(device)};
+}
+
+template <typename Module>
+Tensors run_padded(Module module, const std::vector<int64_t>& lengths, torch::Device device) {
+  fill(module, device);
+  Padded sequences = padded_sequences(lengths, 6, device);
+  sequences.values.requires_grad_();
+  const auto [output, state] = forward_padded(module, sequences);
+  Tensors results = {output};
+  for (const Tensor& one : states_of(state)) results.push_back(one);
+  return results_and_gradients(module, sequences.values, results);
+}
+
+// The definition: each sequence by itself.
+template <typename Module>
+Tensors run_each(Module module, const std::vector<int64_t>& lengths) {
+  fill(module, torch::kCPU);
+  const Padded sequences = padded_sequences(lengths, 6, torch::kCPU);
+  const Tensor x = sequences.values.nan_to_num(0).requires_grad_();
+  Tensors outputs;
+  std::vector<Tensors> states;
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    const Tensor one = x[static_cast<int64_t>(i)].slice(0, 0, lengths[i]).unsqueeze(1);
+    const auto [output, state] = module->forward(one);
+    outputs.push_back(torch::constant_pad_nd(output.squeeze(1), {0, 0, 0, 6 - lengths[i]}));
+    const Tensors last = states_of(state);
+    states.resize(last.size());
+    for (size_t k = 0; k < last.size(); ++k) states[k].push_back(last[k]);
+  }
+  Tensors results = {torch::stack(outputs)};
+  for (const Tensors& one : states) results.push_back(torch::cat(one, 1));
+  return results_and_gradients(module, x, results);
+}
+
+template <typename Module, typename Options>
+void compare_padded(const char* name) {
+  for (const bool both : {false, true}) {
+    const std::vector<int64_t> lengths = {2, 5, 1, 6, 5};
+    const Tensors expected = run_each(Module(deep<Options>(both).batch_first(false)), lengths);
+    for (const torch::Device device : {torch::Device(torch::kCPU), test_device()})
+      expect_same(run_padded(Module(deep<Options>(both)), lengths, device), expected, 1e-4,
+                  c10::str(name, both ? ", both" : "", " on ", device));
+  }
+}
+
+TEST(Recurrent, PaddedSequencesAreThoseOfEachByItself) {
+  compare_padded<nn::LSTM, nn::LSTMOptions>("lstm");
+  compare_padded<nn::GRU, nn::GRUOptions>("gru");
+  compare_padded<nn::RNN, nn::RNNOptions>("rnn");
+}
+
+TEST(Recurrent, PaddedSequencesOfLengthZeroKeepTheirFirstState) {
+  nn::GRU gru(deep<nn::GRUOptions>(true));
+  for (const torch::Device device : {torch::Device(torch::kCPU), test_device()}) {
+    fill(gru, device);
+    const Padded sequences = padded_sequences({0, 3}, 4, device);
+    const Tensor first = ramp({4, 2, kHidden}).to(device);
+    const auto [output, state] = forward_padded(gru, sequences, first);
+    expect_same(output[0].cpu(), torch::zeros({4, 2 * kHidden}));
+    expect_same(state.select(1, 0).cpu(), first.select(1, 0).cpu());
+    EXPECT_EQ(differs(state.select(1, 1).cpu(), first.select(1, 1).cpu(), 1e-5).empty(), false);
+  }
+}
+
+TEST(Recurrent, PaddedSequencesOfAnyLengthsShareAProgram) {
+  if (on_cpu()) GTEST_SKIP() << "LibTorch's CPU has no programs";
+  nn::LSTM lstm(deep<nn::LSTMOptions>(true));
+  fill(lstm, test_device());
+  cut();
+  int64_t programs = 0;
+  for (const std::vector<int64_t>& lengths :
+       {std::vector<int64_t>{2, 5, 1}, {6, 6, 6}, {1, 1, 2}, {0, 3, 4}, {4, 4, 1}}) {
+    const Padded sequences = padded_sequences(lengths, 6, torch::kCPU);
+    const auto [output, state] =
+        forward_padded(lstm, {sequences.values.to(test_device()), sequences.mask.to(test_device())});
+    output.pow(2).sum().backward();
+    lstm->zero_grad();
+    cut();
+    if (programs == 0) programs = counters().programs;
+  }
+  EXPECT_EQ(counters().programs, programs);
+}
+
+TEST(Recurrent, PaddedSequencesOfOtherShapesAreRefused) {
+  for (const torch::Device device : {torch::Device(torch::kCPU), test_device()}) {
+    nn::GRU gru(kFeatures, kHidden);
+    nn::LSTM projected(nn::LSTMOptions(kFeatures, kHidden).proj_size(2));
+    gru->to(device), projected->to(device);
+    const Padded good = padded_sequences({2, 1}, 4, device);
+    const auto call = [&](const Padded& sequences) {
+      return thrown([&] { forward_padded(gru, sequences); });
+    };
+    EXPECT_THAT(call({good.values.slice(2, 1), good.mask}),
+                testing::HasSubstr("expected values [batch, length, 3], found [2, 4, 2]"));
+    EXPECT_THAT(call({good.values, good.mask.slice(1, 1)}),
+                testing::HasSubstr("expected a mask of bool [2, 4], found Bool [2, 3]"));
+    EXPECT_THAT(call({good.values, good.mask.to(torch::kLong)}), testing::HasSubstr("found Long [2, 4]"));
+    EXPECT_THAT(thrown([&] { forward_padded(projected, good); }),
+                testing::HasSubstr("expected a module without proj_size, found proj_size 2"));
+  }
 }
 
 TEST(Recurrent, PackedSequencesNeedTheirSizesOnTheCpu) {

@@ -1,6 +1,7 @@
 // Loops in C++, rows picked at random, and lengths that vary: reinforcement learning, solvers, cells by hand,
 // captions, a text that grows.
 #include "sluice/device/pad.h"
+#include "sluice/device/padded_layers.h"
 #include "tests/programs/programs.h"
 
 namespace sluice::tests {
@@ -221,6 +222,37 @@ void captions(torch::Device device, Curve& curve) {
   }
 }
 
+// Which word a sentence has most often, read from both ends.
+void sentence_classes(torch::Device device, Curve& curve) {
+  nn::Embedding words(6, 8);
+  nn::LSTM reader(nn::LSTMOptions(8, 8).bidirectional(true));
+  nn::Linear head(16, 6);
+  std::vector<torch::Tensor> parameters;
+  const auto add = [&](auto& module) {
+    module->to(device);
+    for (const torch::Tensor& one : module->parameters()) parameters.push_back(one);
+  };
+  add(words), add(reader), add(head);
+  torch::optim::Adam optimizer(parameters, 1e-2);
+  for (int step = 0; step < kManySteps; ++step) {
+    std::vector<torch::Tensor> sentences;
+    for (int i = 0; i < 4; ++i)
+      sentences.push_back(labels(1 + labels(1, 15, torch::kCPU).item<int64_t>(), 6, torch::kCPU));
+    std::vector<torch::Tensor> most;
+    for (const torch::Tensor& one : sentences) most.push_back(std::get<0>(one.mode()));
+    const auto [ids, there] = pad_to(sentences, {8, 16});
+    const torch::Tensor text = words->forward(ids.to(device));
+    const auto [output, state] = forward_padded(reader, {text, there.to(device)});
+    const torch::Tensor last = std::get<0>(state).transpose(0, 1).flatten(1);
+    const torch::Tensor loss =
+        F::cross_entropy(head->forward(last), torch::stack(most).to(device)) + 0.01 * output.pow(2).sum();
+    optimizer.zero_grad();
+    loss.backward();
+    optimizer.step();
+    curve.add(loss);
+  }
+}
+
 // Token by token, without a cache: the text grows, its padded length seldom does.
 void growing_text(torch::Device device, Curve& curve) {
   nn::Embedding words(16, 8);
@@ -245,9 +277,13 @@ void growing_text(torch::Device device, Curve& curve) {
 }  // namespace
 
 std::vector<TutorialProgram> varying_programs() {
-  return {{"proximal_policy", proximal_policy},       {"advantage_actor_critic", advantage_actor_critic},
-          {"deep_q_replay", deep_q_replay, 2e-3, 2},  {"differential_equation", differential_equation},
-          {"gated_unit_by_hand", gated_unit_by_hand}, {"captions", captions, 2e-3, 1},
+  return {{"proximal_policy", proximal_policy},
+          {"advantage_actor_critic", advantage_actor_critic},
+          {"deep_q_replay", deep_q_replay, 2e-3, 2},
+          {"differential_equation", differential_equation},
+          {"gated_unit_by_hand", gated_unit_by_hand},
+          {"captions", captions, 2e-3, 1},
+          {"sentence_classes", sentence_classes, 2e-3, 1},
           {"growing_text", growing_text, 2e-3, 2}};
 }
 

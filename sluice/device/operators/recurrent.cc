@@ -7,9 +7,8 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
-#include "sluice/base/error.h"
-#include "sluice/base/strings.h"
 #include "sluice/device/operators/own_operation.h"
+#include "sluice/device/operators/recurrent.h"
 #include "sluice/device/record.h"
 #include "sluice/device/storage.h"
 
@@ -44,8 +43,6 @@ constexpr const char* kSchemas[] = {
 OptionalTensor optional(const Tensor& tensor) {
   return tensor.defined() ? OptionalTensor(tensor) : std::nullopt;
 }
-
-enum class Cell : uint8_t { kLstm, kGru, kTanh, kRelu };
 
 int64_t gates_of(Cell cell) { return cell == Cell::kLstm ? 4 : cell == Cell::kGru ? 3 : 1; }
 
@@ -169,24 +166,6 @@ Made run(const Steps& s) {
   return {made[0], made[1], made.size() > 2 ? made[2] : Tensor(), {}, {}};
 }
 
-// LibTorch's arguments of a recurrent network, except its input and states.
-struct Network {
-  const char* op;
-  Cell kind;
-  at::TensorList params;
-  bool has_biases;
-  int64_t layers;
-  double dropout;
-  bool train, bidirectional;
-
-  int64_t directions() const { return bidirectional ? 2 : 1; }
-
-  template <typename... Pieces>
-  [[noreturn]] void fail(const Pieces&... pieces) const {
-    throw_error(Code::kInvalidArgument, base::str(op, ": expected ", pieces...));
-  }
-};
-
 // The parameters of one layer in one direction.
 struct Layer {
   Tensor input_weight, weight, input_bias, bias;
@@ -206,19 +185,19 @@ Layer layer_of(const Network& n, int64_t number, int64_t features, int64_t hidde
   return layer;
 }
 
-// A batch of sequences: [steps * batch, …] if all have one length; else, for each step, the rows of the
-// sequences that reach it.
+// A batch of sequences: [steps * batch, …] if all have one length or are padded to one; else, for each step,
+// the rows of the sequences that reach it.
 struct Sequences {
   int64_t steps = 0, batch = 0;
-  Tensor batch_sizes;       // [steps], on the device; without it the members below are undefined
-  Tensor to_all, from_all;  // for each place the row of data, and for each row its place
+  Tensor batch_sizes;       // [steps], on the device; undefined if all have one length
+  Tensor to_all, from_all;  // of packed rows: for each place the row of data, and for each row its place
 
   Tensor with_steps(const Tensor& rows) const {
-    return (batch_sizes.defined() ? rows.index_select(0, to_all) : rows).view({steps, batch, rows.size(1)});
+    return (to_all.defined() ? rows.index_select(0, to_all) : rows).view({steps, batch, rows.size(1)});
   }
   Tensor rows_of(const Tensor& steps_of) const {
     const Tensor rows = steps_of.flatten(0, 1);
-    return batch_sizes.defined() ? rows.index_select(0, from_all) : rows;
+    return from_all.defined() ? rows.index_select(0, from_all) : rows;
   }
 };
 
@@ -241,11 +220,6 @@ Made run_layer(const Network& n, const Layer& layer, const Sequences& sequences,
   return run({n.kind, gates, hidden.to(state), cell.defined() ? cell.to(state) : cell,
               for_product(layer.weight), apart ? layer.bias : Tensor(), sequences.batch_sizes, reverse});
 }
-
-// The last layer's rows, and the last states of all layers: [layers * directions, batch, hidden].
-struct Results {
-  Tensor rows, hidden, cells;
-};
 
 Results run_layers(const Network& n, const Sequences& sequences, Tensor rows, const Tensor& hidden,
                    const Tensor& cells) {
@@ -283,15 +257,21 @@ void check(const Network& n, const Sequences& sequences, at::ScalarType type, co
   }
 }
 
+Results run_steps(const Network& n, const Tensor& input, const Tensor& batch_sizes, const Tensor& hidden,
+                  const Tensor& cells) {
+  if (input.dim() != 3) n.fail("'input' of 3 dimensions, found ", input.sizes());
+  const Sequences sequences{input.size(0), input.size(1), batch_sizes, {}, {}};
+  check(n, sequences, input.scalar_type(), hidden, cells);
+  Results results = run_layers(n, sequences, input.reshape({-1, input.size(2)}), hidden, cells);
+  results.rows = results.rows.view({sequences.steps, sequences.batch, results.rows.size(1)});
+  return results;
+}
+
 Results run_input(const Network& n, const Tensor& input, const Tensor& hidden, const Tensor& cells,
                   bool batch_first) {
-  if (input.dim() != 3) n.fail("'input' of 3 dimensions, found ", input.sizes());
-  const Tensor by_step = batch_first ? input.transpose(0, 1) : input;
-  const Sequences sequences{by_step.size(0), by_step.size(1), {}, {}, {}};
-  check(n, sequences, input.scalar_type(), hidden, cells);
-  Results results = run_layers(n, sequences, by_step.reshape({-1, input.size(2)}), hidden, cells);
-  results.rows = results.rows.view({sequences.steps, sequences.batch, results.rows.size(1)});
-  if (batch_first) results.rows = results.rows.transpose(0, 1);
+  if (!batch_first || input.dim() != 3) return run_steps(n, input, {}, hidden, cells);
+  Results results = run_steps(n, input.transpose(0, 1), {}, hidden, cells);
+  results.rows = results.rows.transpose(0, 1);
   return results;
 }
 
@@ -386,6 +366,11 @@ Two packed_rnn(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, 
 }
 
 }  // namespace
+
+Results run_padded(const Network& network, const Tensor& input, const Tensor& batch_sizes,
+                   const Tensor& hidden, const Tensor& cells) {
+  return run_steps(network, input, batch_sizes, hidden, cells);
+}
 
 void register_recurrent() {
   static auto* own = new torch::Library(torch::Library::FRAGMENT, "sluice", std::nullopt, __FILE__, __LINE__);
