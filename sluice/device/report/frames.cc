@@ -119,7 +119,8 @@ bool is_library(const std::string& path) {
 // Returns whether a function is the user's, not of LibTorch, the C++ library or the device itself.
 bool is_users(const std::string& function, const std::string& line) {
   for (const char* prefix :
-       {"sluice::device::", "sluice::on_replica", "sluice::Fetch", "sluice::Session",
+       {"sluice::device::", "sluice::on_replica", "sluice::sync", "sluice::upload", "sluice::forward_padded",
+        "sluice::Fetch", "sluice::Capture", "sluice::Session",
         "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
     if (function.starts_with(prefix)) return false;
   }
