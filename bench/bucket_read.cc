@@ -26,8 +26,8 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/crc32c.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/crc32c.h"
 #include "sluice/base/random.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/stores/s3.h"

@@ -20,8 +20,8 @@
 #include "sluice/base/clock.h"
 #include "sluice/collectives/host_collectives.h"
 #include "sluice/pjrt/client.h"
-#include "sluice/replica/socket_transport.h"
-#include "sluice/replica/transport.h"
+#include "sluice/replica/transport/socket_transport.h"
+#include "sluice/replica/transport/transport.h"
 #include "sluice/stablehlo/builder.h"
 
 namespace sluice {

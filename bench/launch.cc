@@ -13,7 +13,7 @@
 #include "bench/against_eager.h"
 #include "bench/thread_time.h"
 #include "sluice/base/result.h"
-#include "sluice/cli/foreign_program.h"
+#include "sluice/bench/foreign_program.h"
 #include "sluice/device/runtime.h"
 #include "sluice/pjrt/c_api.h"
 
@@ -28,7 +28,7 @@ class Launches {
  public:
   explicit Launches(const std::string& path)
       : api_(sluice::device::runtime().client->api()),
-        program_(value_or_throw(sluice::cli::ForeignProgram::load(path, sluice::device::runtime().client))),
+        program_(value_or_throw(sluice::bench::ForeignProgram::load(path, sluice::device::runtime().client))),
         outputs_(program_.executable().num_outputs()) {
     for (const sluice::pjrt::Buffer& buffer : program_.arguments()) arguments_.push_back(buffer.raw());
   }
@@ -100,7 +100,7 @@ class Launches {
   }
 
   const sluice::pjrt::Api& api_;
-  sluice::cli::ForeignProgram program_;
+  sluice::bench::ForeignProgram program_;
   std::vector<c::PJRT_Buffer*> arguments_, outputs_, released_;
   c::PJRT_Event* done_ = nullptr;
 };

@@ -22,7 +22,7 @@
 #include <thread>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/kernels/test_call.h"
 #include "sluice/kernels/threads.h"
 #include "sluice/models/models.h"

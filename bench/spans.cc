@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/result.h"
 #include "sluice/base/span.h"
 #include "sluice/models/models.h"

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/result.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/text/tokenizer.h"
 
 namespace {

@@ -4,8 +4,8 @@
   sluice bench step --model resnet50 --batch-size 128 --no-eager --beside 'python3 bench/torch_step.py resnet50 128'
   sluice bench step --model gpt2 --batch-size 1 --beside 'python3 bench/torch_step.py gpt2 1 --compile'
 
-The models are those of bench_model.cc: same layers, sizes, loss and optimizer. f32 products of a GPU may use TF32, as
-XLA's do; --bf16 runs the forward pass under autocast. Speaks the protocol of sluice/cli/other_side.h.
+The models are those of sluice/bench/cases.cc: same layers, sizes, loss and optimizer. f32 products of a GPU may use
+TF32, as XLA's do; --bf16 runs the forward pass under autocast. Speaks the protocol of sluice/bench/other_side.h.
 """
 
 import argparse

@@ -38,6 +38,18 @@ def selection(only):
     return ["-LE", "perf|wide", "-R", only, "-E", NOT_THESE]
 
 
+# Flags of XLA that tests of a build with sanitizers set, and that other versions refuse.
+FLAGS_OF_ONE_VERSION = re.compile(r" ?--xla_cpu_use_fusion_emitters=\w+")
+
+
+def lists_for_other_plugins(build, folder):
+    """Copies a build's lists of tests into `folder`, without the flags that only the plugin of this version knows."""
+    for tests in build.rglob("CTestTestfile.cmake"):
+        copy = Path(folder) / tests.relative_to(build)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(FLAGS_OF_ONE_VERSION.sub("", tests.read_text()))
+
+
 def run(folder, only, environment=None):
     """The names of the tests that passed and of those that failed; None and None where no test has such a name."""
     command = ["ctest", "--test-dir", str(folder), "-j", str(os.cpu_count()), "--output-on-failure", *selection(only)]

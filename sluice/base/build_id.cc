@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sluice/base/crc32c.h"
-#include "sluice/base/file.h"
-#include "sluice/base/sha256.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/crc32c.h"
+#include "sluice/base/formats/sha256.h"
 
 namespace sluice::base {
 namespace {

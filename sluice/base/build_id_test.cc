@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 
 namespace sluice::base {
 namespace {

@@ -7,9 +7,9 @@
 #include <ctime>
 #include <regex>
 
-#include "sluice/base/number.h"
+#include "sluice/base/text/number.h"
 
-#include "sluice/base/quantity.h"
+#include "sluice/base/text/quantity.h"
 
 namespace sluice::base {
 namespace {

@@ -1,11 +1,10 @@
 #include "sluice/base/environment.h"
 
-#include <algorithm>
-#include <cctype>
 #include <cstdlib>
 
 #include "sluice/base/log.h"
-#include "sluice/base/number.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/number.h"
 
 namespace sluice::base {
 
@@ -20,8 +19,7 @@ std::optional<std::string> environment(const char* name) {
 }
 
 std::optional<bool> switch_of(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  text = lower_case(text);
   if (text == "1" || text == "true" || text == "yes" || text == "on") return true;
   if (text == "0" || text == "false" || text == "no" || text == "off") return false;
   return std::nullopt;

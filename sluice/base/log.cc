@@ -7,8 +7,7 @@
 #include <string>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/shown_url.h"
+#include "sluice/base/text/shown_text.h"
 
 namespace sluice::base {
 namespace {
@@ -58,7 +57,7 @@ void set_log_level(Level level) { logger().set_level(spdlog_level(level)); }
 bool log_enabled(Level level) { return logger().should_log(spdlog_level(level)); }
 
 void log(Level level, const std::string& message) {
-  logger().log(spdlog_level(level), "{}", printable(shown_urls(message)));
+  logger().log(spdlog_level(level), "{}", shown_text(message));
 }
 
 }  // namespace sluice::base

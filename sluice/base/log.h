@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::base {
 

@@ -13,9 +13,9 @@
 #include <cstring>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 
 extern char** environ;  // NOLINT: POSIX has no header for it
 

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::base {
 namespace {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sluice/base/hash.h"
+#include "sluice/base/formats/hash.h"
 
 namespace sluice::base {
 

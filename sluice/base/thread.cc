@@ -7,7 +7,7 @@
 #include <atomic>
 #include <utility>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::base {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::base {
 namespace {
@@ -35,6 +35,7 @@ const std::vector<std::string>& known_variables() {
   static const std::vector<std::string> names = {
       "SLUICE_AHEAD",
       "SLUICE_ALLOW_PIPE",
+      "SLUICE_ATTENTION_BYTES",
       "SLUICE_BUILD_BUDGET",
       "SLUICE_CACHE",
       "SLUICE_CACHE_DIR",

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sluice/cli/old_flags.h"
+#include "sluice/cli/flags/old_flags.h"
 #include "sluice/cli/program.h"
 #include "sluice/cli/verbs.h"
 
@@ -14,7 +14,8 @@ namespace {
 
 // Removes and returns the words after -- for a verb that takes a command, so that CLI11 does not parse them.
 std::vector<std::string> take_command(int& argc, char** argv) {
-  if (argc < 2 || std::string_view(argv[1]) != "estimate") return {};
+  if (argc < 2 || (std::string_view(argv[1]) != "compile" && std::string_view(argv[1]) != "estimate"))
+    return {};
   char** const end = argv + argc;
   char** const dashes =
       std::find_if(argv, end, [](const char* word) { return std::string_view(word) == "--"; });

@@ -5,12 +5,14 @@
 
 #include <algorithm>
 #include <sstream>
+#include <string_view>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
-#include "sluice/cli/old_flags.h"
-#include "sluice/cli/value_check.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/parse_toml.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/cli/flags/old_flags.h"
+#include "sluice/cli/flags/value_check.h"
 #include "sluice/cli/verb.h"
 
 namespace sluice::cli {
@@ -133,7 +135,11 @@ std::set<std::string> apply_environment(CLI::App& verb) {
       option->add_result(*text);
       option->run_callback();
     } catch (const CLI::ParseError& error) {
-      throw Usage(base::str(variable, ": ", message_of(error)));
+      // The message about a list of devices begins with the name of what has it.
+      const std::string text = message_of(error);
+      const bool named = std::string_view(flag) == "--devices";
+      throw Usage(named ? variable + text.substr(std::string_view(flag).size())
+                        : base::str(variable, ": ", text));
     }
     flags.insert(flag);
   }
@@ -148,11 +154,7 @@ void check_toml_file(const std::string& path) {
 
 void apply_config(CLI::App& verb, const std::string& path) {
   check_toml_file(path);
-  try {
-    apply_table(verb, toml::parse_file(path), path);
-  } catch (const toml::parse_error& error) {
-    throw Usage(base::str(path, ":", error.source().begin.line, ": ", error.description()));
-  }
+  apply_table(verb, value_or_usage(base::parse_toml_file(path)), path);
 }
 
 }  // namespace sluice::cli

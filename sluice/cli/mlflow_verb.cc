@@ -4,7 +4,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
-#include "sluice/base/quantity.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/train/tracking/mlflow_run.h"
 
@@ -32,10 +32,9 @@ Verb mlflow_verb() {
               },
           .run =
               [arguments] {
-                const auto seconds = base::parse_span(arguments->wait, "--wait");
-                if (!seconds) throw Usage(seconds.error().what());
+                const double seconds = value_or_usage(base::parse_span(arguments->wait, "--wait"));
                 const auto left =
-                    base::value_or_throw(train::send_to_mlflow(arguments->folder, arguments->uri, *seconds));
+                    base::value_or_throw(train::send_to_mlflow(arguments->folder, arguments->uri, seconds));
                 if (left == 0) std::printf("MLflow has all rows of %s\n", arguments->folder.c_str());
                 return left == 0 ? 0 : 1;
               }};

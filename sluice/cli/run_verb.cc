@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/hostlist.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/hostlist.h"
 #include "sluice/cli/cloud/log_copy.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/run_verb.h"
@@ -47,148 +47,80 @@ struct RunFlags {
   pod::QueueLabels queue;
 };
 
-// Adds the flags for places; a run takes only one of them.
-void elsewhere_flags(CLI::App& app, RunFlags& flags) {
-  app.add_option("--processes", flags.processes, "Start N processes on this machine")
-      ->check(between(1, 100'000))
-      ->group("Where");
-  app.add_option("--hosts", flags.hosts,
-                 "One worker on each host, by ssh: a,user@b,node[01-04], or @FILE with a name on each line")
-      ->group("Where");
-  app.add_option("--tpu", flags.tpu.name, "One worker on each host of this Cloud TPU, in its order")
-      ->group("Where");
-  app.add_option("--ssh-config", flags.job.ssh.config, "Configuration file for ssh")->group("Where");
+// clang-format off
+// Places; a run takes only one of them.
+std::vector<Flag> elsewhere_rows(RunFlags& f) {
+  return {
+      Flag{"Where", "--processes", &f.processes, "", "Start N processes on this machine", {1, 100'000}},
+      Flag{"Where", "--hosts", &f.hosts, "", "One worker on each host, by ssh: a,user@b,node[01-04], or @FILE with a name on each line"},
+      Flag{"Where", "--tpu", &f.tpu.name, "", "One worker on each host of this Cloud TPU, in its order"},
+      Flag{"Where", "--ssh-config", &f.job.ssh.config, "", "Configuration file for ssh"},
+  };
 }
 
-// Repeatable options take one argument each: a second one would be the -- before the command.
-void where_flags(CLI::App& app, RunFlags& flags) {
-  pod::Job& job = flags.job;
-  add_place_flags(app, flags.tpu);
-  add_worker_flag(app, flags.tpu, "all");
-  app.add_option("--processes-per-host", flags.per_host,
-                 "Start N processes on each host (or on this machine), one for each TPU chip or GPU; "
-                 "default: one, which drives them all")
-      ->check(between(1, 1000))
-      ->default_str("1")
-      ->group("Where");
-  app.add_option("--tpu-topology", flags.tpu_topology,
-                 "Set the slice's chips along each side, 4x4 or 2x2x4, or its name, v4-32, for one "
-                 "process per chip; default: $TPU_TOPOLOGY, $TPU_ACCELERATOR_TYPE, else as v2, v3, v5e "
-                 "and v6e have them")
-      ->group("Where");
-  app.add_option("--coordinator", flags.coordinator,
-                 "Where the workers meet, HOST[:PORT], on worker 0; empty: its name in --hosts, port 8476 "
-                 "(8474 with one process per chip); on one machine: a free port")
-      ->group("Where");
-  app.add_option("--ssh-user", job.ssh.user, "User on the hosts")->group("Where");
-  app.add_option("--ssh-key", flags.tpu.key, "Private key for a TPU; made if it is not there")
-      ->default_str("~/.ssh/google_compute_engine")
-      ->group("Where");
-  app.add_option("--ssh-option", job.ssh.options, "As ssh's -o: NAME=VALUE; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all()
-      ->group("Where");
-  app.add_option("--ssh-parallel", job.ssh.parallel, "Connections being made at once, at most")
-      ->check(kAboveZero)
-      ->group("Where");
+// These come after the rows of the TPU's place.
+std::vector<Flag> where_rows(RunFlags& f) {
+  return {
+      worker_row(f.tpu, "all"),
+      Flag{"Where", "--processes-per-host", &f.per_host, "", "Start N processes on each host (or on this machine), one for each TPU chip or GPU; default: one, which drives them all", {1, 1000}}
+          .shown("1"),
+      Flag{"Where", "--tpu-topology", &f.tpu_topology, "", "Set the slice's chips along each side, 4x4 or 2x2x4, or its name, v4-32, for one process per chip; default: $TPU_TOPOLOGY, $TPU_ACCELERATOR_TYPE, else as v2, v3, v5e and v6e have them"},
+      Flag{"Where", "--coordinator", &f.coordinator, "", "Where the workers meet, HOST[:PORT], on worker 0; empty: its name in --hosts, port 8476 (8474 with one process per chip); on one machine: a free port"},
+      Flag{"Where", "--ssh-user", &f.job.ssh.user, "", "User on the hosts"},
+      Flag{"Where", "--ssh-key", &f.tpu.key, "", "Private key for a TPU; made if it is not there"}
+          .shown("~/.ssh/google_compute_engine"),
+      Flag{"Where", "--ssh-option", RepeatedText{&f.job.ssh.options}, "", "As ssh's -o: NAME=VALUE; repeatable"},
+      Flag{"Where", "--ssh-parallel", &f.job.ssh.parallel, "", "Connections being made at once, at most"}
+          .above_zero(),
+  };
 }
 
-void what_flags(CLI::App& app, RunFlags& flags) {
-  pod::Job& job = flags.job;
-  app.add_option("COMMAND", job.command, "The command and its arguments, after --");
-  app.add_option("--env", flags.environment,
-                 "NAME=VALUE, or NAME for its value here; {worker}, {host} and {local} stand for the "
-                 "worker's number, its host and its number there; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all()
-      ->group("What");
-  app.add_option("--chdir", job.folder,
-                 "Folder to start in; default: this one, on hosts the folder of --sync or the home folder")
-      ->group("What");
-  app.add_option(
-         "--sync", job.sync,
-         "Copy this folder to each host first, to --chdir (default: sluice-run/NAME in the home folder)")
-      ->group("What");
-  app.add_option("--sync-exclude", job.sync_exclude, "Leave out what matches, as tar's --exclude; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all()
-      ->group("What");
-  app.add_option(
-         "--program", job.program.path,
-         "Put this archive (`make dist`) on each host first, where its checksum is not known yet; its bin/ "
-         "comes first in PATH")
-      ->group("What");
-  app.add_option("--setup", job.setup,
-                 "A command line for sh, run once on each host before any worker starts")
-      ->group("What");
+std::vector<Flag> what_rows(RunFlags& f) {
+  return {
+      Flag{"", "COMMAND", Words{&f.job.command}, "", "The command and its arguments, after --"},
+      Flag{"What", "--env", RepeatedText{&f.environment}, "", "NAME=VALUE, or NAME for its value here; {worker}, {host} and {local} stand for the worker's number, its host and its number there; repeatable"},
+      Flag{"What", "--chdir", &f.job.folder, "", "Folder to start in; default: this one, on hosts the folder of --sync or the home folder"},
+      Flag{"What", "--sync", &f.job.sync, "", "Copy this folder to each host first, to --chdir (default: sluice-run/NAME in the home folder)"},
+      Flag{"What", "--sync-exclude", RepeatedText{&f.job.sync_exclude}, "", "Leave out what matches, as tar's --exclude; repeatable"},
+      Flag{"What", "--program", &f.job.program.path, "", "Put this archive (`make dist`) on each host first, where its checksum is not known yet; its bin/ comes first in PATH"},
+      Flag{"What", "--setup", &f.job.setup, "", "A command line for sh, run once on each host before any worker starts"},
+  };
 }
 
-void end_flags(CLI::App& app, RunFlags& flags) {
-  pod::Job& job = flags.job;
-  app.add_option("--max-restarts", job.max_restarts,
-                 "Start all workers again at most N times when one fails; the command resumes by itself "
-                 "(sluice train --resume)")
-      ->check(kZeroOrMore)
-      ->group("End");
-  app.add_option("--heartbeat-timeout", job.heartbeat_timeout,
-                 "Count a worker as hung when its heartbeat file is N seconds old, from its first "
-                 "heartbeat on; 0: never")
-      ->check(kZeroOrMore)
-      ->group("End");
-  app.add_option("--join-timeout", job.join_timeout,
-                 "Fail if not all workers have met after this long, and name the missing ones [s]")
-      ->check(kAboveZero)
-      ->default_str("300, as Sluice's programs have it")
-      ->group("End");
-  app.add_option("--lease", job.lease, "End the workers when this client is gone for this long [s]")
-      ->check(kAboveZero)
-      ->group("End");
-  app.add_option("--grace", job.grace, "Wait this long from SIGINT to SIGKILL, with SIGTERM in between [s]")
-      ->check(kAboveZero)
-      ->group("End");
-  add_raw(app, job.raw)->group("End");
-  app.add_flag("--detach", job.detached, "Return when all workers run; they continue without this terminal")
-      ->group("End");
-  app.add_flag("--dry-run", flags.dry_run, "Print the exact commands and scripts, and run nothing")
-      ->group("End");
-  app.add_option("--log-bucket", flags.log_bucket,
-                 "gs://BUCKET/PREFIX, or s3:// and az://: the logs go there too, below the run's name, while "
-                 "they grow "
-                 "and at the end")
-      ->group("End");
-  // For `sluice keep`, which starts this program: if keep is killed, the run ends as by SIGTERM.
-  app.add_flag("--end-with-parent", flags.end_with_parent)->group("");
+std::vector<Flag> end_rows(RunFlags& f) {
+  return {
+      Flag{"End", "--max-restarts", &f.job.max_restarts, "", "Start all workers again at most N times when one fails; the command resumes by itself (sluice train --resume)"}
+          .zero_or_more(),
+      Flag{"End", "--heartbeat-timeout", &f.job.heartbeat_timeout, "", "Count a worker as hung when its heartbeat file is N seconds old, from its first heartbeat on; 0: never"}
+          .zero_or_more(),
+      Flag{"End", "--join-timeout", &f.job.join_timeout, "s", "Fail if not all workers have met after this long, and name the missing ones"}
+          .above_zero().shown("300, as Sluice's programs have it"),
+      Flag{"End", "--lease", &f.job.lease, "s", "End the workers when this client is gone for this long"}
+          .above_zero(),
+      Flag{"End", "--grace", &f.job.grace, "s", "Wait this long from SIGINT to SIGKILL, with SIGTERM in between"}
+          .above_zero(),
+      raw_row(f.job.raw, "End"),
+      Flag{"End", "--detach", &f.job.detached, "", "Return when all workers run; they continue without this terminal"},
+      Flag{"End", "--dry-run", &f.dry_run, "", "Print the exact commands and scripts, and run nothing"},
+      Flag{"End", "--log-bucket", &f.log_bucket, "", "gs://BUCKET/PREFIX, or s3:// and az://: the logs go there too, below the run's name, while they grow and at the end"},
+      // For `sluice keep`, which starts this program: if keep is killed, the run ends as by SIGTERM.
+      Flag{"", "--end-with-parent", &f.end_with_parent, "", ""}.hidden(),
+  };
 }
 
-void engine_flags(CLI::App& app, RunFlags& flags) {
-  app.add_flag("--sbatch", flags.sbatch, "Print a batch script for Slurm: sbatch runs it")->group("Engines");
-  app.add_flag("--jobset", flags.jobset,
-               "Print a JobSet for Kubernetes on GKE: kubectl apply -f runs it on TPU nodes")
-      ->group("Engines");
-  app.add_option("--nodes", flags.nodes,
-                 "Let the batch script use N nodes, each with --processes-per-host tasks")
-      ->check(between(1, 100'000))
-      ->group("Engines");
-  app.add_option("--tpu-type", flags.tpu_type, "Run the JobSet on a slice of this type, such as v5litepod-16")
-      ->group("Engines");
-  app.add_option("--image", flags.image, "Run the JobSet's command in this container image")
-      ->group("Engines");
-  app.add_option("--queue", flags.queue.name, "Let the JobSet wait for its nodes in this LocalQueue of Kueue")
-      ->group("Engines");
-  app.add_option("--priority", flags.queue.priority,
-                 "Give the JobSet of --queue this WorkloadPriorityClass of the cluster")
-      ->group("Engines");
-  app.add_option("--name", flags.name, "Name the script's job or the JobSet")->group("Engines");
+std::vector<Flag> engine_rows(RunFlags& f) {
+  return {
+      Flag{"Engines", "--sbatch", &f.sbatch, "", "Print a batch script for Slurm: sbatch runs it"},
+      Flag{"Engines", "--jobset", &f.jobset, "", "Print a JobSet for Kubernetes on GKE: kubectl apply -f runs it on TPU nodes"},
+      Flag{"Engines", "--nodes", &f.nodes, "", "Let the batch script use N nodes, each with --processes-per-host tasks", {1, 100'000}},
+      Flag{"Engines", "--tpu-type", &f.tpu_type, "", "Run the JobSet on a slice of this type, such as v5litepod-16"},
+      Flag{"Engines", "--image", &f.image, "", "Run the JobSet's command in this container image"},
+      Flag{"Engines", "--queue", &f.queue.name, "", "Let the JobSet wait for its nodes in this LocalQueue of Kueue"},
+      Flag{"Engines", "--priority", &f.queue.priority, "", "Give the JobSet of --queue this WorkloadPriorityClass of the cluster"},
+      Flag{"Engines", "--name", &f.name, "", "Name the script's job or the JobSet"},
+  };
 }
-
-template <typename T>
-T value_or_usage(base::Result<T> result) {
-  if (!result) throw Usage(result.error().what());
-  return std::move(*result);
-}
+// clang-format on
 
 // Returns the number of processes on this machine or on each host: one for each chip or GPU.
 int processes_here(const RunFlags& flags) {
@@ -346,7 +278,7 @@ void check_flags(const RunFlags& flags, const CLI::App& app) {
 }
 
 // Fills in what the job takes with it: its folder, the program, variables.
-void choose_luggage(RunFlags& flags) {
+void complete_job(RunFlags& flags) {
   pod::Job& job = flags.job;
   choose_folder(job);
   if (!job.program.path.empty()) {
@@ -369,13 +301,8 @@ int start_job(RunFlags& flags, const CLI::App& app) {
   check_flags(flags, app);
   if (flags.end_with_parent) ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   place_workers(flags);
-  choose_luggage(flags);
-  job.id = pod::new_run_id();
-  if (flags.dry_run) {
-    std::fputs(pod::describe_commands(job).c_str(), stdout);
-    return 0;
-  }
-  return with_log_copy(flags.log_bucket, job, [&] { return base::value_or_throw(pod::run_job(job)); });
+  complete_job(flags);
+  return run_or_describe(job, flags.log_bucket, flags.dry_run);
 }
 
 // `on_tpu`: the first argument names the TPU, and there are no other places.
@@ -383,12 +310,11 @@ std::function<void(CLI::App&)> adds_flags(std::shared_ptr<RunFlags> flags,
                                           std::shared_ptr<const CLI::App*> given, bool on_tpu) {
   return [flags, given, on_tpu](CLI::App& app) {
     *given = &app;
-    if (on_tpu) app.add_option("NAME", flags->tpu.name, "The TPU")->required();
-    if (!on_tpu) elsewhere_flags(app, *flags);
-    where_flags(app, *flags);
-    what_flags(app, *flags);
-    end_flags(app, *flags);
-    if (!on_tpu) engine_flags(app, *flags);
+    if (on_tpu) add_flags(app, {tpu_row(flags->tpu)});
+    if (!on_tpu) add_flags(app, elsewhere_rows(*flags));
+    add_flags(app, place_rows(flags->tpu));
+    for (const auto rows : {where_rows, what_rows, end_rows}) add_flags(app, rows(*flags));
+    if (!on_tpu) add_flags(app, engine_rows(*flags));
   };
 }
 
@@ -416,7 +342,7 @@ void check_kept_run(const std::string& tpu, const std::vector<std::string>& argu
     throw Usage(base::str("run: expected flags and then --, found \"", flags->job.command.front(), "\""));
   check_flags(*flags, **given);
   flags->job.workers.emplace_back().host = tpu;
-  choose_luggage(*flags);
+  complete_job(*flags);
 }
 
 Verb tpu_run_verb() {

@@ -1,9 +1,11 @@
 // The verbs that start runs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "sluice/cli/flags/flag.h"
 #include "sluice/cli/verb.h"
 
 namespace sluice::cli {
@@ -18,7 +20,10 @@ void check_kept_run(const std::string& tpu, const std::vector<std::string>& argu
 // Returns the verbs of `sluice run` that find a run again.
 std::vector<Verb> run_finders();
 
-// Adds --raw, for the verbs that show the workers' output.
-CLI::Option* add_raw(CLI::App& app, bool& raw);
+// The row of --raw, for the verbs that show the workers' output.
+Flag raw_row(bool& raw, const char* group = "");
+// The rows of --worker and --follow, for the verbs that print what workers wrote.
+Flag one_worker_row(std::optional<int>& worker);
+Flag follow_row(bool& follow);
 
 }  // namespace sluice::cli

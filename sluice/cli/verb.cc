@@ -6,13 +6,12 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/number.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/shown_url.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/shown_text.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/cli/flags/value_check.h"
 #include "sluice/cli/standard_output.h"
-#include "sluice/cli/value_check.h"
 
 namespace sluice::cli {
 
@@ -82,7 +81,7 @@ std::string nearest_flag(const CLI::App& app, const std::string& flag) {
 namespace {
 
 int fail(int status, const std::string& message) {
-  std::fprintf(stderr, "sluice: %s\n", base::printable(base::shown_urls(message)).c_str());
+  std::fprintf(stderr, "sluice: %s\n", base::shown_text(message).c_str());
   return status;
 }
 

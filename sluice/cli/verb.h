@@ -5,9 +5,13 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/result.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/pjrt/machine/plugin_help.h"
 
 namespace sluice::cli {
 
@@ -16,6 +20,13 @@ class Usage : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// Returns the value, or throws the error as Usage: for what the user wrote on the command line.
+template <typename T>
+T value_or_usage(base::Result<T> result) {
+  if (!result) throw Usage(result.error().what());
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
 
 // `sluice NAME`, or `sluice NOUN NAME` for a verb of a noun.
 struct Verb {
@@ -62,10 +73,7 @@ CLI::Validator between(Number low, Number high);
 // Allows only these texts. The option's help shows them as its type_name, "a|b".
 CLI::Validator one_of(std::vector<std::string> texts);
 
-// The help of --plugin, for all verbs that have it.
-inline constexpr const char* kPluginHelp =
-    "auto (a TPU if the machine has one, else a GPU, else the CPU), cpu, tpu, cuda or a path; empty: "
-    "$SLUICE_PLUGIN, else auto";
+using pjrt::kPluginHelp;
 
 template <typename Number>
 CLI::Validator between(Number low, Number high) {

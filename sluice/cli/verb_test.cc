@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "sluice/cli/data/test_program.h"
-#include "sluice/cli/flag.h"
+#include "sluice/cli/flags/flag.h"
 
 namespace sluice::cli {
 namespace {

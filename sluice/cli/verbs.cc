@@ -4,8 +4,8 @@
 #include <functional>
 #include <memory>
 
-#include "sluice/cli/completion.h"
-#include "sluice/cli/flags_page.h"
+#include "sluice/cli/flags/completion.h"
+#include "sluice/cli/flags/flags_page.h"
 #include "sluice/cli/program.h"
 
 namespace sluice::cli {
@@ -58,9 +58,14 @@ Verb flags_page_verb() {
 }
 
 std::vector<Verb> all_verbs(std::vector<std::string> command) {
-  std::vector<Verb> verbs = {
-      train_verb(),          export_verb(),  bench_verb(), compile_verb(), estimate_verb(std::move(command)),
-      compile_worker_verb(), devices_verb(), mlflow_verb()};
+  std::vector<Verb> verbs = {train_verb(),
+                             export_verb(),
+                             bench_verb(),
+                             compile_verb(command),
+                             estimate_verb(std::move(command)),
+                             compile_worker_verb(),
+                             devices_verb(),
+                             mlflow_verb()};
   for (Verb& verb : plain_verbs()) {
     if (verb.name == "text") {
       verb.verbs.push_back(text_sample_verb());

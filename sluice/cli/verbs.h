@@ -12,8 +12,8 @@ Verb train_verb();
 Verb export_verb();
 Verb mlflow_verb();
 Verb bench_verb();
-Verb compile_verb();
 // `command`: the words after --.
+Verb compile_verb(std::vector<std::string> command);
 Verb estimate_verb(std::vector<std::string> command);
 // The process in which `compile` and `estimate` run libtpu; not shown to users.
 Verb compile_worker_verb();
@@ -37,7 +37,7 @@ Verb completion_verb();
 // Writes docs/flags.md; not shown to users.
 Verb flags_page_verb();
 
-// Returns all verbs of the program. `command`: for estimate.
+// Returns all verbs of the program. `command`: for compile and estimate.
 std::vector<Verb> all_verbs(std::vector<std::string> command);
 
 }  // namespace sluice::cli

@@ -1,8 +1,8 @@
 #include "sluice/cloud/certificates.h"
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::cloud {
 

@@ -7,6 +7,9 @@
 #include <cstdint>
 #include <cstring>
 
+#include "sluice/base/formats/base64.h"
+#include "sluice/base/formats/sha256.h"
+
 namespace sluice::cloud {
 namespace {
 
@@ -82,7 +85,7 @@ void Digest::add(const void* bytes, std::size_t size) {
                          static_cast<const unsigned char*>(bytes), size);
 }
 
-std::string Digest::value() {
+std::string Digest::bytes() {
   unsigned char bytes[EVP_MAX_MD_SIZE];
   unsigned size = state_->kind == ChecksumKind::kCrc32 ? 4 : 8;
   if (state_->context != nullptr)
@@ -90,40 +93,11 @@ std::string Digest::value() {
   else
     for (unsigned i = 0; i < size; ++i)
       bytes[i] = static_cast<unsigned char>(~state_->crc >> (8 * (size - 1 - i)));
-  return hexadecimal(bytes, size);
-}
-
-std::string hexadecimal(const unsigned char* bytes, std::size_t size) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string text;
-  for (std::size_t i = 0; i < size; ++i) {
-    text += kDigits[bytes[i] >> 4];
-    text += kDigits[bytes[i] & 15];
-  }
-  return text;
-}
-
-std::optional<std::string> bytes_of_base64(const std::string& text) {
-  std::string bytes(text.size(), '\0');
-  int size =
-      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                      reinterpret_cast<const unsigned char*>(text.data()), static_cast<int>(text.size()));
-  if (size < 0) return std::nullopt;
-  for (std::size_t end = text.size(); end > 0 && text[end - 1] == '='; --end) --size;
-  bytes.resize(static_cast<std::size_t>(size));
-  return bytes;
+  return {reinterpret_cast<const char*>(bytes), size};
 }
 
 std::string hexadecimal_of_base64(const std::string& text) {
-  const std::string bytes = bytes_of_base64(text).value_or("");
-  return hexadecimal(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-}
-
-std::string base64(const unsigned char* bytes, std::size_t size) {
-  std::string text(4 * ((size + 2) / 3) + 1, '\0');
-  text.resize(static_cast<std::size_t>(
-      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), bytes, static_cast<int>(size))));
-  return text;
+  return base::hexadecimal(base::bytes_of_base64(text).value_or(""));
 }
 
 }  // namespace sluice::cloud

@@ -24,19 +24,15 @@ class Digest {
   explicit Digest(ChecksumKind kind);
   ~Digest();
   void add(const void* bytes, std::size_t size);
-  // Returns the checksum of all bytes added; nothing can be added afterwards.
-  std::string value();
+  // Returns the bytes of the checksum of all that was added; nothing can be added afterwards.
+  std::string bytes();
 
  private:
   struct State;
   const std::unique_ptr<State> state_;
 };
 
-std::string hexadecimal(const unsigned char* bytes, std::size_t size);
-// Decodes base64; nothing if the text is not valid.
-std::optional<std::string> bytes_of_base64(const std::string& text);
 // Converts base64 to hexadecimal; "" if the text is not valid.
 std::string hexadecimal_of_base64(const std::string& text);
-std::string base64(const unsigned char* bytes, std::size_t size);
 
 }  // namespace sluice::cloud

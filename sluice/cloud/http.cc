@@ -10,9 +10,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/number.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/shown_url.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/shown_url.h"
 #include "sluice/cloud/certificates.h"
 
 namespace sluice::cloud {
@@ -49,9 +50,8 @@ std::size_t on_header(char* bytes, std::size_t size, std::size_t count, void* co
     if (space != std::string_view::npos)
       std::from_chars(line.data() + space + 1, line.data() + line.size(), response.status);
   } else if (colon != std::string_view::npos) {
-    std::string name(line.substr(0, colon));
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    response.headers.emplace_back(std::move(name), base::trim(line.substr(colon + 1)));
+    response.headers.emplace_back(base::lower_case(line.substr(0, colon)),
+                                  base::trim(line.substr(colon + 1)));
   }
   return size * count;
 }
@@ -276,9 +276,13 @@ base::Result<HttpResponse> Http::try_once(const HttpRequest& request, const std:
 }
 
 base::Result<HttpResponse> Http::send(const HttpRequest& request, const std::string& what) {
-  Backoff again = backoff(request.cancelled);
+  return send_until_final(backoff(request.cancelled), what, [&] { return once(request); });
+}
+
+base::Result<HttpResponse> send_until_final(Backoff again, const std::string& what,
+                                            const std::function<base::Result<HttpResponse>()>& send_once) {
   while (true) {
-    auto response = once(request);
+    auto response = send_once();
     if (response && !is_transient(response->status)) return response;
     if (!response && response.error().code() != Code::kUnavailable) return base::fail_at(response, what);
     const Error cause = response ? status_error(*response, what)

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/cloud/credentials/secret.h"
 #include "sluice/cloud/retry.h"
-#include "sluice/cloud/secret.h"
 
 namespace sluice::cloud {
 
@@ -92,6 +92,9 @@ std::optional<double> date_of(const HttpResponse& response);
 std::optional<double> retry_after(const HttpResponse& response);
 // Returns the error for a status: the code that fits, and the server's shortened text.
 Error status_error(const HttpResponse& response, const std::string& what);
+// Calls `send_once` until its answer or its error is not a passing one, with the waits of `again`.
+base::Result<HttpResponse> send_until_final(Backoff again, const std::string& what,
+                                            const std::function<base::Result<HttpResponse>()>& send_once);
 
 // Encodes paths and queries: all characters but letters, digits and -_.~ as %XX.
 std::string percent_encode(std::string_view text);

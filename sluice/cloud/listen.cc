@@ -10,8 +10,8 @@
 #include <cstring>
 #include <memory>
 
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::cloud {
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sluice/base/printable.h"
-#include "sluice/base/sha256.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::cloud {
 

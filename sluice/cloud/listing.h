@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "sluice/base/result.h"
@@ -58,6 +59,18 @@ class Listing {
   Pages pages_;
   std::vector<ObjectFacts> objects_;
 };
+
+// Lists all pages. `read_page(listing, token)` requests the page of a token ("": the first one), adds its
+// objects and returns the next page's token.
+template <typename ReadPage>
+base::Result<std::vector<ObjectFacts>> list_pages(Listing listing, const ReadPage& read_page) {
+  std::string token;
+  for (bool more = true; more;) {
+    SLUICE_TRY(token, read_page(listing, token));
+    SLUICE_TRY(more, listing.next(token));
+  }
+  return std::move(listing).sorted();
+}
 
 // Read a page of a service's listing. Return the token of the next page; "" at the end.
 base::Result<std::string> read_google_page(const std::string& body, Listing& listing);

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "sluice/base/block.h"
-#include "sluice/base/crc32c.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/crc32c.h"
+#include "sluice/base/formats/sha256.h"
 #include "sluice/base/log.h"
 #include "sluice/base/thread.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kReadAhead = 512 * kMiB;  // of all readers together
-constexpr std::uint64_t kLargestRange = 16 * kMiB;
+constexpr std::uint64_t kLargestRange = 16 * kMiB, kSmallestRange = kMiB / 32;
 constexpr std::uint64_t kMaxRanges = 8, kMaxThreads = 32;
 constexpr double kSlow = 4;               // times the median of the others
 constexpr double kLongestTransfer = 300;  // seconds in which a range must arrive: slower ones have stalled
@@ -179,9 +180,9 @@ class RangeTransfer {
   bool changed_ = false;
 };
 
-class RangeReader : public ObjectReader {
+class RangedObjectReader : public ObjectReader {
  public:
-  RangeReader(Remote remote, const ReadOptions& options, std::uint64_t begin, std::uint64_t end)
+  RangedObjectReader(Remote remote, const ReadOptions& options, std::uint64_t begin, std::uint64_t end)
       : options_(options),
         end_(end),
         scheduled_(begin),
@@ -192,7 +193,7 @@ class RangeReader : public ObjectReader {
     transfers_->remote = std::move(remote);
   }
 
-  ~RangeReader() override {
+  ~RangedObjectReader() override {
     for (const auto& slot : slots_) {
       slot->stop = true;
       if (slot->second) slot->second->stop = true;
@@ -231,7 +232,9 @@ class RangeReader : public ObjectReader {
   // Chooses the size of ranges and the number in flight: this reader's share of the memory.
   void choose(std::uint64_t& bytes, std::uint64_t& count) const {
     const std::uint64_t share = kReadAhead / std::max<std::uint64_t>(open_readers, 1);
-    bytes = options_.range_bytes > 0 ? options_.range_bytes : std::clamp(share / 4, kMiB, kLargestRange);
+    // With more than 256 readers, ranges of 1 MiB would take more than all memory.
+    const std::uint64_t least = std::clamp(share / 2, kSmallestRange, kMiB);
+    bytes = options_.range_bytes > 0 ? options_.range_bytes : std::clamp(share / 4, least, kLargestRange);
     count = options_.ranges > 0 ? static_cast<std::uint64_t>(options_.ranges)
                                 : std::clamp<std::uint64_t>(share / bytes, 2, kMaxRanges);
   }
@@ -367,7 +370,8 @@ class RangeReader : public ObjectReader {
       return compare("crc32c", base64_of_crc32c(found), base64_of_crc32c(*remote().crc32c));
     }
     digest_->add(last.buffer.get(), last.size);
-    return compare(name_of(remote().checksum->kind), digest_->value(), remote().checksum->value);
+    return compare(name_of(remote().checksum->kind), base::hexadecimal(digest_->bytes()),
+                   remote().checksum->value);
   }
 
   base::Status compare(const char* kind, const std::string& found, const std::string& expected) const {
@@ -431,7 +435,7 @@ base::Result<std::unique_ptr<ObjectReader>> open_reader(Remote remote, const Rea
   if (options.begin > end)
     return base::fail(Code::kOutOfRange, remote.name, ": asked for bytes from ", options.begin, " to ", end,
                       " of ", remote.size);
-  return std::make_unique<RangeReader>(std::move(remote), options, options.begin, end);
+  return std::make_unique<RangedObjectReader>(std::move(remote), options, options.begin, end);
 }
 
 base::Status download(const std::string& url, const std::string& path) {

@@ -38,7 +38,7 @@ struct ReadOptions {
   std::uint64_t begin = 0;
   std::optional<std::uint64_t> end;  // nothing: to the end
   // 0: depends on the number of open readers: 16 MiB × 8 for one, and 512 MiB for all of a process together
-  // (but at least 1 MiB × 2 each).
+  // (but at least 32 KiB × 2 each).
   std::uint64_t range_bytes = 0;
   int ranges = 0;          // in flight
   double hedge_after = 2;  // seconds to wait at least for the first range before it is requested again

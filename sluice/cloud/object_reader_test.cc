@@ -1,6 +1,6 @@
 #include "sluice/cloud/object_reader.h"
 
-#include "sluice/base/crc32c.h"
+#include "sluice/base/formats/crc32c.h"
 #include "sluice/cloud/test_support.h"
 
 namespace sluice::cloud {
@@ -354,6 +354,32 @@ TEST_F(ObjectReaderTest, ManyReadersAtOnce) {
   EXPECT_EQ(good, 8);
   EXPECT_LE(server_.connections(),
             33);  // one for each thread of the pool, and the one that asked for the facts
+}
+
+// The memory of all readers together is bounded: with more readers, ranges are smaller.
+TEST_F(ObjectReaderTest, ManyOpenReadersAskForSmallerRanges) {
+  bucket_.put("x", test::random_bytes(3 << 20));
+  const auto remote = find("x");
+  ASSERT_TRUE(remote);
+  std::atomic<std::uint64_t> largest{0}, asked{0};
+  set_fault([&](const Request& request) -> std::optional<Reply> {
+    std::uint64_t first = 0, last = 0;
+    if (is_media(request) &&
+        std::sscanf(request.header("range").c_str(), "bytes=%lu-%lu", &first, &last) == 2) {
+      largest = std::max<std::uint64_t>(largest, last + 1 - first);
+      ++asked;
+    }
+    return std::nullopt;
+  });
+  std::vector<std::unique_ptr<ObjectReader>> readers;
+  for (const std::size_t count : {512, 4096}) {
+    while (readers.size() < count) readers.push_back(*open_reader(*remote));
+    largest = asked = 0;
+    ASSERT_TRUE(readers.back()->next(1));
+    readers.pop_back();  // its transfers have ended
+    EXPECT_GE(asked, 1u);
+    EXPECT_LE(count * largest * asked, 512u << 20) << count << " readers";
+  }
 }
 
 // Plain files on web servers.

@@ -2,9 +2,9 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/formats/parse_json.h"
 #include "sluice/base/log.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/cloud/metadata.h"
+#include "sluice/cloud/credentials/metadata.h"
 #include "sluice/cloud/storage.h"
 
 namespace sluice::cloud {

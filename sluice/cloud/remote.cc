@@ -1,7 +1,7 @@
 #include <algorithm>
 
-#include "sluice/base/number.h"
-#include "sluice/base/shown_url.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/shown_url.h"
 #include "sluice/cloud/object_reader.h"
 
 namespace sluice::cloud {

@@ -9,8 +9,8 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/log.h"
-#include "sluice/base/number.h"
-#include "sluice/base/quantity.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/quantity.h"
 
 namespace sluice::cloud {
 namespace {

@@ -1,19 +1,18 @@
 #include "sluice/cloud/storage.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/crc32c.h"
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/shown_url.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/base64.h"
+#include "sluice/base/formats/crc32c.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/shown_url.h"
+#include "sluice/cloud/credentials/secret.h"
 #include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"
-#include "sluice/cloud/secret.h"
 #include "sluice/cloud/upload.h"
 
 namespace sluice::cloud {
@@ -84,15 +83,7 @@ base::Result<HttpResponse> Access::once(HttpRequest request) const {
 
 base::Result<HttpResponse> Access::send(HttpRequest request, const std::string& what) const {
   request.direct = direct;
-  Backoff again = http->backoff(request.cancelled);
-  while (true) {
-    auto response = once(request);
-    if (response && !is_transient(response->status)) return response;
-    if (!response && response.error().code() != Code::kUnavailable) return base::fail_at(response, what);
-    const Error cause = response ? status_error(*response, what)
-                                 : Error(Code::kUnavailable, what + ": " + response.error().what());
-    SLUICE_OK(again.wait(cause, response ? retry_after(*response) : std::nullopt));
-  }
+  return send_until_final(http->backoff(request.cancelled), what, [&] { return once(request); });
 }
 
 Error explain(const HttpResponse& response, const std::string& what, const Access& access) {
@@ -134,20 +125,16 @@ base::Result<std::string> read_google_page(const std::string& body, Listing& lis
 }
 
 std::optional<std::uint32_t> crc32c_of_base64(const std::string& text) {
-  unsigned char bytes[9];
-  if (text.size() != 8 || EVP_DecodeBlock(bytes, reinterpret_cast<const unsigned char*>(text.data()), 8) != 6)
-    return std::nullopt;
-  return std::uint32_t{bytes[0]} << 24 | std::uint32_t{bytes[1]} << 16 | std::uint32_t{bytes[2]} << 8 |
-         bytes[3];
+  const auto bytes = base::bytes_of_base64(text);
+  if (!bytes || bytes->size() != 4) return std::nullopt;
+  std::uint32_t crc = 0;
+  for (const char byte : *bytes) crc = crc << 8 | static_cast<unsigned char>(byte);
+  return crc;
 }
 
 std::string base64_of_crc32c(std::uint32_t crc) {
-  const unsigned char bytes[4] = {static_cast<unsigned char>(crc >> 24),
-                                  static_cast<unsigned char>(crc >> 16), static_cast<unsigned char>(crc >> 8),
-                                  static_cast<unsigned char>(crc)};
-  unsigned char text[9] = "";
-  EVP_EncodeBlock(text, bytes, 4);
-  return reinterpret_cast<const char*>(text);
+  return base::base64(std::string{static_cast<char>(crc >> 24), static_cast<char>(crc >> 16),
+                                  static_cast<char>(crc >> 8), static_cast<char>(crc)});
 }
 
 base::Result<Storage*> Storage::shared() {
@@ -200,20 +187,17 @@ base::Result<Remote> Storage::find(const ObjectName& name, const std::atomic<boo
 base::Result<std::vector<ObjectFacts>> Storage::list(const std::string& bucket, const std::string& prefix,
                                                      bool flat) const {
   const std::string what = "listing gs://" + bucket + "/" + prefix + "*";
-  Listing listing(what, prefix, flat);
-  std::string page;
-  for (bool more = true; more;) {
+  const auto read_page = [&](Listing& listing, const std::string& token) -> base::Result<std::string> {
     HttpRequest request;
     request.url = endpoint_ + "/storage/v1/b/" + percent_encode(bucket) +
                   "/o?prefix=" + percent_encode(prefix) +
                   "&fields=items(name,size,generation,crc32c),nextPageToken";
     if (flat) request.url += "&delimiter=%2F";
-    if (!page.empty()) request.url += "&pageToken=" + percent_encode(page);
+    if (!token.empty()) request.url += "&pageToken=" + percent_encode(token);
     SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
-    SLUICE_TRY(page, read_google_page(response.body, listing));
-    SLUICE_TRY(more, listing.next(page));
-  }
-  return std::move(listing).sorted();
+    return read_google_page(response.body, listing);
+  };
+  return list_pages(Listing(what, prefix, flat), read_page);
 }
 
 base::Status Storage::remove(const ObjectName& name, const std::string& generation) const {
@@ -240,9 +224,7 @@ base::Result<std::string> Storage::read_text(const ObjectName& name) const {
 
 base::Result<std::unique_ptr<Upload>> Storage::start_upload(const ObjectName& name,
                                                             const UploadOptions& options) const {
-  if (name.object.empty() || base::ends_with(name.object, "/"))
-    return base::fail(Code::kInvalidArgument, "cannot write '", name.url(),
-                      "': the object's name is missing");
+  SLUICE_OK(check_written_name(name, "object"));
   const std::string what = "uploading " + name.url();
   HttpRequest request;
   request.method = "POST";

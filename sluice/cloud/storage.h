@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
-#include "sluice/cloud/credentials.h"
+#include "sluice/cloud/credentials/credentials.h"
 #include "sluice/cloud/http.h"
 #include "sluice/cloud/store.h"
 

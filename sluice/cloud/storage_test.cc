@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
-#include "sluice/base/crc32c.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/crc32c.h"
 #include "sluice/base/log.h"
 #include "sluice/cloud/test_support.h"
 #include "sluice/cloud/upload.h"

@@ -4,9 +4,9 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "sluice/base/crc32c.h"
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/crc32c.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/storage.h"
 #include "sluice/cloud/stores/azure.h"
 #include "sluice/cloud/stores/hub.h"
@@ -48,6 +48,12 @@ const Scheme* scheme_of(std::string_view url) {
 bool is_gs(std::string_view url) { return base::starts_with(url, "gs://"); }
 
 bool is_object_url(std::string_view url) { return scheme_of(url) != nullptr; }
+
+base::Status check_written_name(const ObjectName& name, const char* thing) {
+  if (!name.object.empty() && !base::ends_with(name.object, "/")) return {};
+  return base::fail(Code::kInvalidArgument, "cannot write '", name.url(), "': the ", thing,
+                    "'s name is missing");
+}
 
 base::Result<ObjectName> parse_object_url(const std::string& url) {
   const Scheme* scheme = scheme_of(url);

@@ -42,6 +42,10 @@ struct UploadOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
+// Checks that an upload may have this name. kInvalidArgument if it is empty or a folder's; `thing` is
+// "object", or what the store calls one.
+base::Status check_written_name(const ObjectName& name, const char* thing);
+
 // An upload, written piece by piece. The object appears, whole, with finish(); an upload that is dropped
 // leaves nothing. Threads: one at a time.
 class Upload {

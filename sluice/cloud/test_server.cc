@@ -12,8 +12,9 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/crc32c.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/crc32c.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/storage.h"
 
 namespace sluice::cloud::test {
@@ -64,9 +65,7 @@ Request parse_head(const std::string& head) {
   for (const std::string& line : lines) {
     const std::size_t colon = line.find(':');
     if (&line == &lines[0] || colon == std::string::npos) continue;
-    std::string name = line.substr(0, colon);
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    request.headers[name] = base::trim(line.substr(colon + 1));
+    request.headers[base::lower_case(line.substr(0, colon))] = base::trim(line.substr(colon + 1));
   }
   return request;
 }

@@ -1,6 +1,6 @@
 #include "sluice/cloud/upload.h"
 
-#include "sluice/base/number.h"
+#include "sluice/base/text/number.h"
 
 namespace sluice::cloud {
 

@@ -11,7 +11,7 @@
 
 #include "sluice/collectives/reduction.h"
 #include "sluice/collectives/transport.h"
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/pjrt/program/custom_call.h"
 
 namespace sluice::collectives {
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "sluice/base/log.h"
-#include "sluice/base/quantity.h"
+#include "sluice/base/text/quantity.h"
 
 namespace sluice::collectives {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "sluice/base/check.h"
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::collectives {
 namespace {

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/lower_case.h"
 #include "sluice/data/dataset_settings.h"
 #include "sluice/data/shards/urls.h"
 
@@ -13,10 +14,8 @@ namespace {
 std::vector<std::string> split_extensions(const std::string& text) {
   std::vector<std::string> extensions;
   for (const std::string& part : base::split(text, ';')) {
-    std::string extension(base::trim(part));
+    std::string extension = base::lower_case(base::trim(part));
     if (base::starts_with(extension, ".")) extension.erase(0, 1);
-    std::transform(extension.begin(), extension.end(), extension.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (extension.empty())
       misuse(
           base::str("WebDataset: '", text, "' names no extension: expected such as \"jpg;png\" or \"cls\""));

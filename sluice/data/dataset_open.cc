@@ -4,7 +4,8 @@
 #include "sluice/base/thread.h"
 #include "sluice/data/dataset_settings.h"
 #include "sluice/data/order/length_buckets.h"
-#include "sluice/data/order/pipeline_stream.h"
+#include "sluice/data/order/original_order.h"
+#include "sluice/data/pipeline/pipeline_stream.h"
 #include "sluice/data/stream_state.h"
 
 namespace sluice::data {

@@ -308,7 +308,7 @@ TEST_F(DatasetTest, TuplesAndMapsAsInWebdataset) {
 TEST_F(DatasetTest, WithoutDecodeImagesStayBytes) {
   const std::string point = npy_file("|u1", {2}, "\x05\x07");
   const std::string packed =
-      test::base64("H4sIAAAAAAACAytITM5OTQEAELT2IQYAAAA=");  // "packed" by Python's gzip
+      test::from_base64("H4sIAAAAAAACAytITM5OTQEAELT2IQYAAAA=");  // "packed" by Python's gzip
   const std::string urls = folder_.write("t.tar", test::archive({{"b.x.npy", point},
                                                                  {"b.cls", "3"},
                                                                  {"b.txt", "word"},

@@ -33,6 +33,10 @@ struct LengthOptions {
   std::function<std::int64_t(std::string_view bytes)> length = {};
   std::vector<double> padding = {};  // the value after a sample's end, one for each field; by default 0
   TooLong too_long = TooLong::kError;
+  // A text that is another one for a `length` that measures otherwise, such as a tokenizer's fingerprint.
+  // With it (or without `length`), the lengths are kept in the folder of WebDataset::cache() for the next
+  // start.
+  std::string name = {};
 };
 
 }  // namespace sluice::data

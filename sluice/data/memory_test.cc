@@ -93,21 +93,23 @@ TEST_F(MemoryTest, ChunksOfPngAreBounded) {
 TEST_F(MemoryTest, LargeImagesAreRefusedByTheirHeaders) {
   memory_limits().pixels = 20;
   for (const char* png : {test::kPngColor, test::kPngAlpha})
-    EXPECT_THAT(error_of("png", test::base64(png)),
+    EXPECT_THAT(error_of("png", test::from_base64(png)),
                 HasSubstr("5 × 6 pixels are too many: expected at most 20"));
   for (const char* jpeg : {test::kJpegColor, test::kJpegProgressive})
-    EXPECT_THAT(error_of("jpg", test::base64(jpeg)), HasSubstr("16 × 16 pixels are too many"));
-  EXPECT_THAT(error_of("webp", test::base64(test::kWebpLossless)), HasSubstr("20 × 12 pixels are too many"));
+    EXPECT_THAT(error_of("jpg", test::from_base64(jpeg)), HasSubstr("16 × 16 pixels are too many"));
+  EXPECT_THAT(error_of("webp", test::from_base64(test::kWebpLossless)),
+              HasSubstr("20 × 12 pixels are too many"));
   EXPECT_THAT(error_of("pgm", "P5 1000000 1000000 255 "), HasSubstr("pixels are too many"));
   memory_limits().pixels = 256;
-  EXPECT_EQ(error_of("jpg", test::base64(test::kJpegProgressive)), "no error");
+  EXPECT_EQ(error_of("jpg", test::from_base64(test::kJpegProgressive)), "no error");
   memory_limits().sample = 1000;
-  EXPECT_THAT(error_of("jpg", test::base64(test::kJpegProgressive)),
+  EXPECT_THAT(error_of("jpg", test::from_base64(test::kJpegProgressive)),
               HasSubstr("pixels and coefficients of a JPEG"));
   memory_limits().sample = 1500;
-  EXPECT_THAT(error_of("npz", test::base64(test::kNpzDeflated)), HasSubstr("no error"));
+  EXPECT_THAT(error_of("npz", test::from_base64(test::kNpzDeflated)), HasSubstr("no error"));
   memory_limits().sample = 600;
-  EXPECT_THAT(error_of("npz", test::base64(test::kNpzDeflated)), HasSubstr("an npz member of 448 bytes"));
+  EXPECT_THAT(error_of("npz", test::from_base64(test::kNpzDeflated)),
+              HasSubstr("an npz member of 448 bytes"));
 }
 
 // A strip of 1 × 65000 would become 256 × 16,640,000.
@@ -142,7 +144,7 @@ TEST_F(MemoryTest, WhatResizingAndOtherColoursTakeIsClaimed) {
 
 // A progressive file whose first scan comes again and again.
 TEST_F(MemoryTest, ScansOfAJpegAreCounted) {
-  const std::string jpeg = test::base64(test::kJpegProgressive);
+  const std::string jpeg = test::from_base64(test::kJpegProgressive);
   const std::size_t first = jpeg.find("\xff\xda"), next = jpeg.find("\xff\xc4", first);
   const auto with = [&](int more) {
     std::string many = jpeg.substr(0, next);

@@ -9,7 +9,7 @@
 
 #include "sluice/data/dataset_settings.h"
 #include "sluice/data/order/mixture_order.h"
-#include "sluice/data/order/pipeline_stream.h"
+#include "sluice/data/pipeline/pipeline_stream.h"
 #include "sluice/data/stream_state.h"
 
 namespace sluice::data {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sluice/data/dataset_settings.h"
-#include "sluice/data/order/pipeline_stream.h"
+#include "sluice/data/pipeline/pipeline_stream.h"
 #include "sluice/data/shards/shard_index.h"
 
 namespace sluice::data {

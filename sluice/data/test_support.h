@@ -8,31 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/base64.h"
 #include "sluice/data/images/image.h"
 #include "sluice/data/shards/source.h"
 #include "sluice/data/shards/tar_writer.h"
 
 namespace sluice::data::test {
 
-inline std::string base64(std::string_view text) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes;
-  unsigned bits = 0, count = 0;
-  for (const char c : text) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) break;
-    bits = bits << 6 | static_cast<unsigned>(digit);
-    count += 6;
-    if (count < 8) continue;
-    count -= 8;
-    bytes += static_cast<char>(bits >> count & 0xFF);
-  }
-  return bytes;
-}
+inline std::string from_base64(std::string_view text) { return base::bytes_of_base64(text).value(); }
 
 inline std::string unpacked(std::string_view text) {
-  const auto bytes = gunzip("test", base64(text));
+  const auto bytes = gunzip("test", from_base64(text));
   EXPECT_TRUE(bytes) << bytes.error().what();
   return bytes.value_or("");
 }

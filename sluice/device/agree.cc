@@ -4,9 +4,9 @@
 #include <set>
 
 #include "sluice/base/log.h"
-#include "sluice/base/number.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::device {
 namespace {

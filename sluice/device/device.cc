@@ -2,10 +2,10 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/report/busy_clock.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 
 namespace sluice {
 

@@ -3,15 +3,15 @@
 
 #include "sluice/base/result.h"
 #include "sluice/base/span.h"
-#include "sluice/base/strings.h"
-#include "sluice/device/ahead.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/device.h"
+#include "sluice/device/program/ahead.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
 
 namespace sluice {

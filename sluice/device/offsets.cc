@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "sluice/base/hash.h"
+#include "sluice/base/formats/hash.h"
 #include "sluice/device/exact.h"
-#include "sluice/device/trace.h"
+#include "sluice/device/program/trace.h"
 
 namespace sluice::device {
 namespace {

@@ -1,5 +1,6 @@
 #include "sluice/device/offsets.h"
 
+#include "sluice/device/device.h"
 #include "sluice/device/testing/recording.h"
 
 namespace sluice::device::testing {

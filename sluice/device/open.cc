@@ -11,13 +11,13 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/number.h"
 #include "sluice/base/result.h"
+#include "sluice/base/text/number.h"
 #include "sluice/collectives/host_collectives.h"
 #include "sluice/device/agree.h"
 #include "sluice/kernels/install.h"
-#include "sluice/pjrt/cache_identity.h"
-#include "sluice/pjrt/compile_cache.h"
+#include "sluice/pjrt/cache/cache_identity.h"
+#include "sluice/pjrt/cache/compile_cache.h"
 #include "sluice/pjrt/event.h"
 #include "sluice/pjrt/machine/choose_plugin.h"
 
@@ -172,7 +172,30 @@ CallPeak call_peak(const Runtime& rt) {
   return {all.flops_per_second * threads / all.threads, bandwidth, threads};
 }
 
+bool compiler_makes_all() { return runtime().world.kernels == nullptr; }
+
 void set_peers(Peers others) { peers() = std::move(others); }
+
+// A v5e and a v6e keep the scores of a group in the memory next to a core (a v4: on the chip). It has room
+// for 32 MiB of them, but the tensors that the loop reads and writes should stay there, too: with 16 MiB on a
+// v6e, each round moved one of them. A tpu7x has less of that memory. A v2, v3 or v5p keeps no scores there:
+// groups only save memory, and cost up to a third more traffic, so they are large.
+int64_t attention_bytes(std::string_view device_kind) {
+  if (const auto text = base::environment("SLUICE_ATTENTION_BYTES")) {
+    const int64_t bytes = base::number_of<int64_t>(*text).value_or(-1);
+    if (bytes < 0)
+      throw_error(Code::kInvalidArgument,
+                  base::str("SLUICE_ATTENTION_BYTES is \"", *text,
+                            "\": expected a number of bytes, or 0 for all scores at once"));
+    return bytes;
+  }
+  constexpr int64_t kMiB = int64_t{1} << 20;
+  for (const char* large : {"TPU v4", "TPU v5 lite", "TPU v5e"})
+    if (device_kind == large) return 16 * kMiB;
+  for (const char* flat : {"TPU v2", "TPU v3", "TPU v5", "TPU v5p"})
+    if (device_kind == flat) return 512 * kMiB;
+  return base::starts_with(device_kind, "TPU") ? 8 * kMiB : 0;
+}
 
 std::unique_ptr<Runtime> open(const Settings& settings) {
   static std::atomic<uint64_t> openings = 0;
@@ -204,6 +227,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   const std::vector<int> own =
       base::value_or_throw(choose_devices(local, options.device_ids, count, world.spans_processes));
   for (int id : own) rt->devices.push_back(rt->client->device(id));
+  world.attention_bytes = attention_bytes(cpu ? "" : rt->devices.front()->kind());
   world.local_replicas = static_cast<int>(own.size());
   Agreement agreement = agree_with_others(*rt->client, options, own, world.spans_processes);
   world.process_index = agreement.process_index;

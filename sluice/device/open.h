@@ -1,7 +1,9 @@
 // Opens the process's device: the plugin, its client, the replicas of all processes.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string_view>
 
 #include "sluice/device/runtime.h"
 
@@ -9,6 +11,10 @@ namespace sluice::device {
 
 // Throws sluice::Error. With several processes, all of them call it, and all throw if one of them fails.
 std::unique_ptr<Runtime> open(const Settings& settings);
+
+// Returns whether programs leave everything to the plugin's compiler: on a TPU or a GPU, in programs that are
+// recorded for devices that are not here (ahead.h), and on a CPU without kernels (SLUICE_CPU_KERNELS=0).
+bool compiler_makes_all();
 
 // The speed that all local replicas together reach on this machine's processor, with the plugin "cpu".
 struct ProcessorPeak {
@@ -26,5 +32,10 @@ struct CallPeak {
   int threads = 1;
 };
 CallPeak call_peak(const Runtime& rt);
+
+// Returns how many bytes of scores attention makes at once on devices of this kind ("TPU v5 lite"; ""): it
+// makes more than that in a loop over groups of heads. 0: all of them at once, as on every device but a TPU.
+// $SLUICE_ATTENTION_BYTES takes precedence. Throws kInvalidArgument if that is no such number.
+int64_t attention_bytes(std::string_view device_kind);
 
 }  // namespace sluice::device

@@ -67,8 +67,8 @@ Run run_on_device(Module& module, Cell kind, const char* op, const Padded& seque
                                 module->is_training(),
                                 options.bidirectional()};
   const device::Results made =
-      device::run_padded(network, x, mask.sum(0), first[0].index_select(1, order),
-                         first.size() > 1 ? first[1].index_select(1, order) : Tensor());
+      device::run_steps(network, x, mask.sum(0), first[0].index_select(1, order),
+                        first.size() > 1 ? first[1].index_select(1, order) : Tensor());
   Run run;
   run.output = made.rows.transpose(0, 1).index_select(0, back).masked_fill(present.logical_not(), 0);
   run.states.push_back(made.hidden.index_select(1, back));

@@ -8,7 +8,7 @@
 #include <ATen/core/Generator.h>
 #include <ATen/core/ivalue.h>
 
-#include "sluice/device/signature.h"
+#include "sluice/device/program/signature.h"
 
 namespace sluice::device {
 

@@ -13,23 +13,23 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
-#include "sluice/base/hash.h"
+#include "sluice/base/formats/hash.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
 #include "sluice/base/span.h"
-#include "sluice/device/ahead.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/offsets.h"
 #include "sluice/device/open.h"
 #include "sluice/device/operators/factor_statuses.h"
 #include "sluice/device/operators/host_shapes.h"
-#include "sluice/device/program.h"
-#include "sluice/device/record.h"
+#include "sluice/device/program/ahead.h"
+#include "sluice/device/program/program.h"
+#include "sluice/device/program/record.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/report/alive.h"
 #include "sluice/device/report/busy_clock.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
-#include "sluice/device/trace.h"
 
 namespace sluice::device {
 namespace {

@@ -12,9 +12,9 @@
 
 #include "sluice/collectives/transport.h"
 #include "sluice/device/device.h"
+#include "sluice/device/program/value_checks.h"
 #include "sluice/device/settings.h"
 #include "sluice/device/value.h"
-#include "sluice/device/value_checks.h"
 #include "sluice/pjrt/client.h"
 #include "sluice/stablehlo/flops.h"
 #include "sluice/stablehlo/kernel_library.h"
@@ -37,6 +37,7 @@ struct World {
   // The values that programs look for (value_checks.h): positions outside their dimension, and the first NaN.
   bool check_values = false, detect_anomaly = false;
   bool loops = false;             // turn many equal rounds in a row into one loop
+  int64_t attention_bytes = 0;    // the bytes of scores that attention makes at once; 0: all of them
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
   const stablehlo::KernelLibrary* kernels =
       nullptr;            // the kernels for this machine's CPU; null: the compiler makes everything

@@ -4,8 +4,8 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::device {
 namespace {

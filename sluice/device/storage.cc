@@ -7,10 +7,10 @@
 #include <atomic>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/offsets.h"
-#include "sluice/device/trace.h"
+#include "sluice/device/program/trace.h"
 
 namespace sluice::device {
 

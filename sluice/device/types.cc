@@ -1,7 +1,7 @@
 #include "sluice/device/types.h"
 
 #include "sluice/base/error.h"
-#include "sluice/base/hash.h"
+#include "sluice/base/formats/hash.h"
 #include "sluice/base/interner.h"
 
 namespace sluice::device {

@@ -5,12 +5,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <limits>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/file.h"
-#include "sluice/base/json_bytes.h"
-#include "sluice/base/parse_json.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/formats/parse_json.h"
 #include "sluice/base/process.h"
+#include "sluice/pjrt/cache/compile_cache.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 
 namespace sluice::estimate {
@@ -83,6 +86,12 @@ base::Result<Json> compile_request(const Json& request) {
   }
   if (program) {
     report["program"] = to_json(*program);
+    const std::string cache = request.at("cache").get<std::string>();
+    if (!cache.empty() && !program->cache_key.empty()) {
+      const pjrt::CompileCache programs(cache, std::numeric_limits<uint64_t>::max());
+      SLUICE_OK(programs.store(program->cache_key, program->serialized));
+      report["cached"] = std::filesystem::path(programs.path(program->cache_key)).filename().string();
+    }
     return report;
   }
   if (program.error().code() != Code::kResourceExhausted) return tl::unexpected<Error>(program.error());
@@ -108,6 +117,7 @@ AheadReport report_of(const Json& json, const std::string& plugin_path) {
   report.memory_limit = json.at("memory_limit");
   report.fits = json.contains("program");
   if (report.fits) report.program = program_of(json.at("program"));
+  report.cached = json.value("cached", "");
   if (json.contains("shortage")) {
     report.shortage =
         pjrt::MemoryShortage{json.at("shortage").at("needed"), json.at("shortage").at("available")};
@@ -119,10 +129,17 @@ AheadReport report_of(const Json& json, const std::string& plugin_path) {
 
 base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& worker,
                                             const AheadRequest& request) {
-  const auto plugin = pjrt::find_plugin(request.slice.plugin, pjrt::plugin_search_folders());
+  const std::vector<std::string> folders = pjrt::plugin_search_folders();
+  const auto plugin = pjrt::find_plugin(request.slice.plugin, folders);
   if (!plugin && request.slice.plugin == "tpu") {
     return base::fail(Code::kNotFound, "compiling for ", request.slice.name,
                       " needs libtpu, which is not installed: ", kInstallLibtpu);
+  }
+  // The plugin of this machine, which SLUICE_PLUGIN chooses, plays no part here.
+  if (!plugin && plugin.error().code() == Code::kNotFound) {
+    return base::fail(Code::kNotFound, "compiling for ", request.slice.name,
+                      " needs XLA's CUDA plugin, which is not installed: ", kInstallCudaCompiler,
+                      ". Looked in ", base::join(folders, ", "));
   }
   if (!plugin) return base::fail_at(plugin, "compiling for ", request.slice.name);
   SLUICE_TRY(const auto folder, base::TemporaryDirectory::create());
@@ -132,7 +149,8 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   const Json json = {{"slice", request.slice.name},
                      {"program", program},
                      {"plugin", plugin->path},
-                     {"replicas", request.replicas}};
+                     {"replicas", request.replicas},
+                     {"cache", request.cache}};
   SLUICE_OK(base::write_file_atomically(order, base::with_json_texts(json).dump()));
   std::vector<std::string> command = worker;
   command.insert(command.end(), {order, answer});

@@ -8,7 +8,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/estimate/gpu_slice.h"
-#include "sluice/pjrt/topology.h"
+#include "sluice/pjrt/program/topology.h"
 
 namespace sluice::estimate {
 
@@ -17,6 +17,7 @@ struct AheadRequest {
   std::string text;  // StableHLO
   int replicas = 0;  // 0: one on each device of the slice
   double deadline_seconds = 3600;
+  std::string cache = {};  // a folder of compiled programs that gets this one (CompileCache); "": none
 };
 
 struct AheadReport {
@@ -26,6 +27,7 @@ struct AheadReport {
   int64_t memory_limit = 0;                      // bytes that a program may use on each device; 0: not known
   std::string device_kind;                       // "TPU v3", "NVIDIA H100 80GB HBM3"
   std::string plugin_path;
+  std::string cached;  // the entry's name in the folder of compiled programs; "": it is not there
 };
 
 // Runs `worker` (a command line; two paths are appended) and waits for its report. Errors: the compiler's
@@ -41,5 +43,7 @@ int run_ahead_worker(const std::string& request_path, const std::string& report_
 // How to install libtpu, for messages.
 inline constexpr const char* kInstallLibtpu =
     "run `scripts/setup --libtpu` (205 MB), or set TPU_LIBRARY_PATH to a libtpu.so";
+// The same for the compiler of GPUs, with its assembler.
+inline constexpr const char* kInstallCudaCompiler = "run `pip install jax-cuda13-pjrt nvidia-cuda-nvcc`";
 
 }  // namespace sluice::estimate

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "sluice/base/clock.h"
+#include "sluice/estimate/gpu_slice.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 #include "sluice/pjrt/testing/programs.h"
 
@@ -20,6 +21,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST(MemoryShortage, IsReadFromTheMessage) {
   const auto found = pjrt::memory_shortage(
@@ -32,6 +34,37 @@ TEST(MemoryShortage, IsReadFromTheMessage) {
               1.5 * (1 << 20), 1);
   EXPECT_FALSE(pjrt::memory_shortage("something else (1G)"));
   EXPECT_FALSE(pjrt::memory_shortage("HLO temporaries (x) exceeds available HBM (15.48G)"));
+}
+
+// A transform of this type, recorded for a layer.
+std::string fft_program(const std::string& number) {
+  const std::string type = "tensor<3x8xcomplex<" + number + ">>";
+  return "module @fft {\n  func.func @main(%x: " + type + ") -> " + type +
+         " {\n    %y = \"stablehlo.fft\"(%x) {fft_type = #stablehlo<fft_type FFT>, fft_length = array<i64: "
+         "8>} : (" +
+         type + ") -> " + type + " loc(\"mixer.weight/aten::_fft_c2c\")\n    \"func.return\"(%y) : (" + type +
+         ") -> ()\n  }\n}\n";
+}
+
+TEST(Refusal, NamesTheOperation) {
+  const Error refused(Code::kInvalidArgument, "Unexpected operand type for FFT: c128[3,8]{1,0}");
+  const Error named = pjrt::with_operation(refused, fft_program("f64"));
+  EXPECT_EQ(named.code(), Code::kInvalidArgument);
+  EXPECT_STREQ(
+      named.what(),
+      "mixer.weight/aten::_fft_c2c: a TPU has no Fourier transforms of f64 and complex128; transform f32 or "
+      "complex64. The compiler says: Unexpected operand type for FFT: c128[3,8]{1,0}");
+  EXPECT_STREQ(pjrt::with_operation(Error(Code::kUnknown, "X{64|128} types: s64[2] dot(…)"),
+                                    "%z = \"stablehlo.dot_general\"(%x, %y) : tensor<2xi64>")
+                   .what(),
+               "a TPU has no products of matrices of 64-bit integers; multiply int32 or floats. The compiler "
+               "says: X{64|128} types: s64[2] dot(…)");
+}
+
+TEST(Refusal, OtherErrorsStay) {
+  const Error refused(Code::kInvalidArgument, "Unexpected operand type for FFT: c64[3,8]{1,0}");
+  EXPECT_STREQ(pjrt::with_operation(refused, fft_program("f32")).what(), refused.what());
+  EXPECT_STREQ(pjrt::with_operation(Error(Code::kInternal, "else"), fft_program("f64")).what(), "else");
 }
 
 AheadRequest request(const std::string& slice, std::string text, int replicas = 0) {
@@ -83,6 +116,19 @@ TEST_F(AheadWorker, AFileThatIsNoPluginIsAnError) {
   EXPECT_THAT(error.what(), HasSubstr("compiling for v3-8: "));
 }
 
+TEST(AheadForGpus, SaysHowToInstallTheCompiler) {
+  if (pjrt::find_plugin("cuda", pjrt::plugin_search_folders())) GTEST_SKIP() << "it is installed";
+  AheadRequest wanted = request("v3-8", add_program());
+  wanted.slice = base::value_or_throw(find_slice("h100-8"));
+  const auto report = compile_in_worker({SLUICE_COMPILE_WORKER}, wanted);
+  ASSERT_FALSE(report);
+  EXPECT_EQ(report.error().code(), Code::kNotFound);
+  EXPECT_THAT(
+      report.error().what(),
+      AllOf(HasSubstr("compiling for h100-8 needs XLA's CUDA plugin, which is not installed"),
+            HasSubstr("pip install jax-cuda13-pjrt nvidia-cuda-nvcc"), Not(HasSubstr("SLUICE_PLUGIN"))));
+}
+
 class WithLibtpu : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -132,6 +178,13 @@ TEST_F(WithLibtpu, ErrorsOfTheProgramHaveItsLine) {
   const auto report = compile(request("v6e-1", "module {\n  this is no program\n}\n"));
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().what(), AllOf(HasSubstr("compiling for v6e-1"), HasSubstr(":2:")));
+}
+
+TEST_F(WithLibtpu, AnOperationThatNoTpuHasIsNamed) {
+  const auto report = compile(request("v5litepod-1", fft_program("f64")));
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().what(),
+              HasSubstr("mixer.weight/aten::_fft_c2c: a TPU has no Fourier transforms"));
 }
 
 TEST_F(WithLibtpu, TooManyReplicasAreRefused) {

@@ -1,9 +1,7 @@
 #include "sluice/estimate/gpu_slice.h"
 
-#include <algorithm>
-#include <cctype>
-
-#include "sluice/base/strings.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::estimate {
 namespace {
@@ -81,8 +79,7 @@ const GpuModel* find_model(const std::string& name) {
 
 // Splits "H100-8" into {"h100", "8"}.
 std::pair<std::string, std::string> parts_of(const std::string& name) {
-  std::string text(base::trim(name));
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string text = base::lower_case(base::trim(name));
   const size_t dash = text.rfind('-');
   if (dash == std::string::npos) return {text, "1"};
   return {text.substr(0, dash), text.substr(dash + 1)};

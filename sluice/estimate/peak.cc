@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::estimate {
 namespace {
 
 constexpr double kTera = 1e12;
 
-// PJRT's names of TPUs, which differ from Cloud TPU's.
+// PJRT's names of TPUs, which differ from Cloud TPU's. The first name of a generation is the compiler's own.
 struct TpuKind {
   std::string_view kind, generation;
 };
@@ -63,6 +63,12 @@ std::string Peak::text() const {
 Peak peak_of(const TpuGeneration& generation) {
   const double bf16 = generation.bf16_tflops * kTera / generation.devices_per_chip;
   return {.f32 = bf16, .f16 = bf16, .source = base::str("TPU ", generation.name, ", published")};
+}
+
+std::string_view device_kind_of(const TpuGeneration& generation) {
+  for (const TpuKind& tpu : kTpuKinds)
+    if (tpu.generation == generation.name) return tpu.kind;
+  return "";
 }
 
 std::optional<Peak> published_peak(std::string_view device_kind) {

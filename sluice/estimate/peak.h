@@ -28,6 +28,9 @@ Peak peak_of(const TpuGeneration& generation);
 // published figures, without sparsity; f32 counts as TF32 if a GPU has it. Nothing for other names.
 std::optional<Peak> published_peak(std::string_view device_kind);
 
+// Returns PJRT's name for the devices of a chip: "TPU v5 lite"; "" for a chip that is no TPU.
+std::string_view device_kind_of(const TpuGeneration& generation);
+
 // Returns the time at the peak; nothing if a peak that it needs is not known, or not all FLOPs are.
 std::optional<double> seconds_at_peak(const stablehlo::Flops& flops, const Peak& peak);
 

@@ -5,6 +5,17 @@
 namespace sluice::estimate {
 namespace {
 
+TEST(Peak, KindsAreThoseOfTheGenerations) {
+  for (const TpuGeneration& generation : tpu_generations()) {
+    const auto peak = published_peak(device_kind_of(generation));
+    ASSERT_TRUE(peak) << generation.name;
+    EXPECT_EQ(peak->f16, peak_of(generation).f16) << generation.name;
+  }
+  TpuGeneration other{};
+  other.name = "h100";
+  EXPECT_EQ(device_kind_of(other), "");
+}
+
 TEST(Peak, OfATpuIsThatOfItsGeneration) {
   // A chip of v3 has two devices, one of v5e is one.
   EXPECT_DOUBLE_EQ(published_peak("TPU v3")->f16, 61.5e12);

@@ -1,13 +1,12 @@
 #include "sluice/estimate/slice_figures.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <vector>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/parse_toml.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/estimate/peak.h"
 
 namespace sluice::estimate {
@@ -71,12 +70,8 @@ base::Result<Prices> prices_of(const toml::table& file, const std::string& path)
 }  // namespace
 
 base::Result<Prices> read_prices(const std::string& path) {
-  try {
-    return prices_of(toml::parse_file(path), path);
-  } catch (const toml::parse_error& error) {
-    return base::fail(Code::kInvalidArgument, path, ":", error.source().begin.line, ": ",
-                      error.description());
-  }
+  SLUICE_TRY(const toml::table file, base::parse_toml_file(path));
+  return prices_of(file, path);
 }
 
 int64_t steps_of_epoch(const TpuSlice& slice, int64_t batch_of_device, int64_t samples) {

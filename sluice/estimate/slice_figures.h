@@ -9,7 +9,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/estimate/tpu_slice.h"
-#include "sluice/pjrt/topology.h"
+#include "sluice/pjrt/program/topology.h"
 
 namespace sluice::estimate {
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 
 namespace sluice::estimate {
 namespace {

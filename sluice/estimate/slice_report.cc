@@ -4,9 +4,9 @@
 #include <cstdio>
 
 #include "sluice/base/log.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
-#include "sluice/base/table.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/base/text/table.h"
 #include "sluice/stablehlo/location.h"
 
 namespace sluice::estimate {
@@ -14,7 +14,8 @@ namespace {
 
 base::Result<AheadReport> compile_batch(const TpuSlice& slice, const std::string& text, int64_t batch,
                                         const SliceOptions& options) {
-  auto report = compile_in_worker(options.worker, {slice, text, slice.devices, options.deadline_seconds});
+  auto report = compile_in_worker(options.worker,
+                                  {slice, text, slice.devices, options.deadline_seconds, options.cache});
   if (report) {
     base::info(slice.name, ", batch ", batch, ": ",
                report->fits ? base::str("compiled in ", in_time(report->program.seconds)) : "does not fit");
@@ -36,7 +37,7 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
   SliceResult result;
   result.slice = slice;
   result.batch = options.batch;
-  const StepText step = source(options.batch, slice.devices);
+  const StepText step = source(options.batch, slice);
   result.averages = step.averages;
   auto report = compile_batch(slice, step.text, options.batch, options);
   if (!report) {
@@ -45,6 +46,15 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
     return result;
   }
   result.report = std::move(*report);
+  if (!result.report.cached.empty()) result.cached.push_back(result.report.cached);
+  for (const std::string& text : options.cache.empty() ? std::vector<std::string>() : step.others) {
+    const auto other = compile_batch(slice, text, options.batch, options);
+    if (!other) {
+      result.error = other.error().what();
+      return result;
+    }
+    if (!other->cached.empty()) result.cached.push_back(other->cached);
+  }
   // Programs that Sluice did not print have no list of values; the compiler's answer then stands without it.
   if (!result.report.fits) {
     if (auto estimate = stablehlo::estimate_memory(step.text, options.largest))
@@ -56,8 +66,7 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
   const auto largest = largest_batch(
       [&](int64_t batch) -> base::Result<BatchFit> {
         if (batch == options.batch) return fit_of(result.report);
-        SLUICE_TRY(const AheadReport tried,
-                   compile_batch(slice, source(batch, slice.devices).text, batch, options));
+        SLUICE_TRY(const AheadReport tried, compile_batch(slice, source(batch, slice).text, batch, options));
         if (tried.fits && batch > best) {
           best = batch;
           at_best = tried.program;
@@ -216,6 +225,7 @@ nlohmann::json compiled_json(const SliceResult& result) {
     compiled.update({{"memory", program.total_memory},
                      {"arguments", program.memory.arguments},
                      {"temporary", program.memory.temporary},
+                     {"code", program.memory.code},
                      {"flops", program.cost.flops},
                      {"bytes_accessed", program.cost.bytes_accessed},
                      {"collectives", std::move(collectives)},
@@ -224,6 +234,7 @@ nlohmann::json compiled_json(const SliceResult& result) {
     json["measured"] = {{"compile_seconds", program.seconds}};
   }
   json["compiled"] = std::move(compiled);
+  if (!result.cached.empty()) json["cached"] = result.cached;
   if (result.estimate) {
     Json values = Json::array();
     for (const stablehlo::LiveValue& value : result.estimate->largest)

@@ -16,12 +16,14 @@
 
 namespace sluice::estimate {
 
-// A training step as a program, for a number of replicas and a batch on each.
+// A training step as a program, for a batch on each device of a slice.
 struct StepText {
   std::string text;
   bool averages = false;  // it includes the mean of the gradients over the replicas
+  // The other programs of a run up to this step, such as its first step.
+  std::vector<std::string> others = {};
 };
-using StepSource = std::function<StepText(int64_t batch, int replicas)>;
+using StepSource = std::function<StepText(int64_t batch, const TpuSlice& slice)>;
 
 struct SliceResult {
   TpuSlice slice;
@@ -33,6 +35,7 @@ struct SliceResult {
   std::optional<int64_t> max_batch;                   // if it was looked for; 0: no batch fits
   // The program at the largest batch, if that was found and the requested batch does not fit.
   std::optional<pjrt::AheadProgram> at_largest;
+  std::vector<std::string> cached;  // names of the entries that `SliceOptions::cache` has got
 };
 
 struct SliceOptions {
@@ -42,6 +45,8 @@ struct SliceOptions {
   size_t largest = 8;                              // tensors listed if a program does not fit
   double deadline_seconds = 3600;
   std::vector<std::string> worker;  // command line of compile_in_worker
+  // A folder that gets the compiled programs of the step and of `others`, for runs on such a slice; "": none.
+  std::string cache;
 };
 
 // Compiles the step for one slice. Fails only if no slice could be compiled for (libtpu is missing); an error

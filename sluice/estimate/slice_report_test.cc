@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 
 namespace sluice::estimate {
 namespace {
@@ -50,9 +50,9 @@ class SliceReport : public ::testing::Test {
         largest, " ]; then cp ", folder_.path("fits"), " \"$1\"; else cp ", folder_.path("not"),
         " \"$1\"; fi");
     options.worker = {"/bin/sh", "-c", script};
-    const StepSource source = [&](int64_t batch, int replicas) {
-      EXPECT_EQ(replicas, 32);
-      return StepText{base::str("// ", batch, "\n", program), replicas > 1};
+    const StepSource source = [&](int64_t batch, const TpuSlice& slice) {
+      EXPECT_EQ(slice.devices, 32);
+      return StepText{base::str("// ", batch, "\n", program), true};
     };
     return base::value_or_throw(
         compile_for_slice(base::value_or_throw(find_tpu_slice("v3-32")), source, options));

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cctype>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::estimate {
 namespace {
@@ -73,8 +73,7 @@ const std::vector<TpuGeneration>& tpu_generations() {
 }
 
 base::Result<TpuSlice> find_tpu_slice(const std::string& name) {
-  std::string text(base::trim(name));
-  std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+  const std::string text = base::lower_case(base::trim(name));
   const size_t dash = text.rfind('-');
   if (dash == std::string::npos) return unknown(name);
   const std::string prefix = text.substr(0, dash), number = text.substr(dash + 1);

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/device.h"
 #include "sluice/models/eval_mode.h"
 

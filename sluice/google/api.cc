@@ -2,8 +2,8 @@
 
 #include <cstdio>
 
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/listing.h"
 
 namespace sluice::google {
@@ -173,24 +173,31 @@ Outcome<Json> Api::call(const Call& call) {
   }
 }
 
-Outcome<Json> Api::pages(const Call& first, const std::string& field, std::vector<std::string>* unreachable) {
-  Json all = Json::array();
+Done Api::each_page(const Call& first, const std::function<void(const Json&)>& visit) {
   cloud::Pages pages(first.what);
   Call call = first;
   while (true) {
     GOOGLE_TRY(const Json page, this->call(call));
+    visit(page);
+    const std::string token = text(page, "nextPageToken");
+    const auto more = pages.next(token);
+    if (!more) return tl::unexpected<Failure>(Failure(more.error()));
+    if (!*more) return {};
+    call.query = first.query;
+    call.query.emplace_back("pageToken", token);
+  }
+}
+
+Outcome<Json> Api::pages(const Call& first, const std::string& field, std::vector<std::string>* unreachable) {
+  Json all = Json::array();
+  GOOGLE_OK(each_page(first, [&](const Json& page) {
     for (const Json& item : elements(page, field)) all.push_back(item);
     // tpu and file have one of these fields, compute the other.
     for (const char* name : {"unreachable", "unreachables"})
       for (const std::string& place : items(page, name))
         if (unreachable != nullptr) unreachable->push_back(last_piece(place));
-    const std::string token = text(page, "nextPageToken");
-    const auto more = pages.next(token);
-    if (!more) return tl::unexpected<Failure>(Failure(more.error()));
-    if (!*more) return all;
-    call.query = first.query;
-    call.query.emplace_back("pageToken", token);
-  }
+  }));
+  return all;
 }
 
 }  // namespace sluice::google

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/cloud/credentials.h"
+#include "sluice/cloud/credentials/credentials.h"
 #include "sluice/cloud/http.h"
 #include "sluice/google/failure.h"
 
@@ -72,6 +72,8 @@ class Api {
   // mutation is printed (method, URL, body) and answered with {}.
   Outcome<Json> call(const Call& call);
 
+  // Calls visit(page) for each page of a list.
+  Done each_page(const Call& call, const std::function<void(const Json&)>& visit);
   // Returns a list over all its pages: joins `field` of each. Unreachable scopes are added to `unreachable`.
   Outcome<Json> pages(const Call& call, const std::string& field, std::vector<std::string>* unreachable);
   // Lists like pages() and reads each item with `item_of`.

@@ -1,6 +1,6 @@
 #include "sluice/google/buckets.h"
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/http.h"
 
 namespace sluice::google {

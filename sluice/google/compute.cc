@@ -3,8 +3,7 @@
 #include <cstdio>
 #include <random>
 
-#include "sluice/base/strings.h"
-#include "sluice/cloud/listing.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::google {
 namespace {
@@ -120,11 +119,8 @@ Outcome<Listed<Json>> Compute::aggregated(const std::string& collection, const s
   call.query = {{"returnPartialSuccess", "true"}};
   if (!filter.empty()) call.query.emplace_back("filter", filter);
   call.what = base::str("the list of all ", collection);
-  const auto query = call.query;
   Listed<Json> listed;
-  cloud::Pages pages(call.what);
-  while (true) {
-    GOOGLE_TRY(const Json page, api_.call(call));
+  GOOGLE_OK(api_.each_page(call, [&](const Json& page) {
     // {"zones/a": {"disks": […]}, "zones/b": {"warning": {"code": "UNREACHABLE"}}}.
     for (const auto& [scope, part] : at(page, "items").items()) {
       if (text(part, "warning.code") == "UNREACHABLE") listed.unreachable.push_back(last_piece(scope));
@@ -132,24 +128,8 @@ Outcome<Listed<Json>> Compute::aggregated(const std::string& collection, const s
     }
     for (const std::string& place : google::items(page, "unreachables"))
       listed.unreachable.push_back(last_piece(place));
-    const std::string token = text(page, "nextPageToken");
-    const auto more = pages.next(token);
-    if (!more) return tl::unexpected<Failure>(Failure(more.error()));
-    if (!*more) return listed;
-    call.query = query;
-    call.query.emplace_back("pageToken", token);
-  }
-}
-
-Outcome<std::vector<Json>> Compute::managed_instances(const Scope& scope, const std::string& group) {
-  Call call;
-  call.service = Service::kCompute;
-  call.method = "POST";
-  call.reads = true;
-  call.path = path(scope, "instanceGroupManagers") + "/" + group + "/listManagedInstances";
-  call.what = base::str("the instances of the group ", group, where(scope));
-  GOOGLE_TRY(const Json all, api_.pages(call, "managedInstances", nullptr));
-  return all.get<std::vector<Json>>();
+  }));
+  return listed;
 }
 
 Outcome<Json> Compute::serial_output(const std::string& zone, const std::string& instance, double start) {
@@ -184,15 +164,6 @@ Outcome<Json> Compute::project_json() {
   call.path = base::str(kRoot, "projects/", project_);
   call.what = base::str("the project ", project_);
   return api_.call(call);
-}
-
-Outcome<Operation> Compute::set_common_metadata(const Json& metadata) {
-  Call call;
-  call.method = "POST";
-  call.path = base::str(kRoot, "projects/", project_, "/setCommonInstanceMetadata");
-  call.body = metadata;
-  call.what = base::str("the metadata of the project ", project_);
-  return mutate(std::move(call));
 }
 
 Outcome<std::vector<Quota>> Compute::region_quotas(const std::string& region) {

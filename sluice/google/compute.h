@@ -47,8 +47,6 @@ class Compute {
   // Lists over all zones and regions; each item has its zone or region in its own fields.
   Outcome<Listed<Json>> aggregated(const std::string& collection, const std::string& filter = "");
 
-  // Returns the instances of a group: [{instance: URL, instanceStatus, currentAction, …}].
-  Outcome<std::vector<Json>> managed_instances(const Scope& scope, const std::string& group);
   // Returns the serial port's output from byte `start` on: {contents, next}.
   Outcome<Json> serial_output(const std::string& zone, const std::string& instance, double start = 0);
   // Returns the guest attributes below query_path: [{namespace, key, value}].
@@ -61,7 +59,6 @@ class Compute {
 
   // Returns the project: quotas, commonInstanceMetadata {fingerprint, items}.
   Outcome<Json> project_json();
-  Outcome<Operation> set_common_metadata(const Json& metadata);
   // Returns the limits and usage of a region.
   Outcome<std::vector<Quota>> region_quotas(const std::string& region);
   // Returns all zones' names; `region`: only its zones.

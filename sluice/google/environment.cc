@@ -1,9 +1,9 @@
 // The settings for Google in the environment: endpoint, credentials and project.
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
-#include "sluice/cloud/metadata.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/cloud/credentials/metadata.h"
 #include "sluice/google/api.h"
 
 namespace sluice::google {

@@ -4,9 +4,9 @@
 #include <initializer_list>
 #include <regex>
 
-#include "sluice/base/number.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::google {
 namespace {
@@ -160,36 +160,6 @@ Failure of_status(int status, const Json& error, const std::string& said, const 
 }
 
 }  // namespace
-
-const char* kind_name(Kind kind) {
-  switch (kind) {
-    case Kind::kOther:
-      return "other";
-    case Kind::kNoCapacity:
-      return "no capacity";
-    case Kind::kQuota:
-      return "quota";
-    case Kind::kForbidden:
-      return "forbidden";
-    case Kind::kApiDisabled:
-      return "service not enabled";
-    case Kind::kNotFound:
-      return "not found";
-    case Kind::kExists:
-      return "exists";
-    case Kind::kWrongState:
-      return "wrong state";
-    case Kind::kInvalid:
-      return "invalid";
-    case Kind::kCredentials:
-      return "credentials";
-    case Kind::kPassing:
-      return "no answer";
-    case Kind::kCancelled:
-      return "cancelled";
-  }
-  return "?";
-}
 
 Failure::Failure(const Error& error) : Error(error) {
   switch (error.code()) {

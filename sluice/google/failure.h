@@ -26,8 +26,6 @@ enum class Kind {
   kCancelled,
 };
 
-const char* kind_name(Kind kind);
-
 struct Quota {
   std::string name;   // "TPUV6EPreemptiblePerProjectPerRegionForTPUAPI"
   double limit = -1;  // -1: unknown

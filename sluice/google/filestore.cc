@@ -1,6 +1,6 @@
 #include "sluice/google/filestore.h"
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::google {
 namespace {

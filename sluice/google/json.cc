@@ -4,8 +4,8 @@
 #include <ctime>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::google {
 namespace {

@@ -1,6 +1,6 @@
 #include "sluice/google/tpu.h"
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::google {
 namespace {
@@ -186,25 +186,12 @@ Outcome<Operation> Tpu::delete_queued(const std::string& zone, const std::string
                 nullptr, base::str("deleting the queue entry ", id, " in ", zone));
 }
 
-Outcome<Operation> Tpu::reset_queued(const std::string& zone, const std::string& id) {
-  return mutate("POST", parent(zone) + "/queuedResources/" + id + ":reset", {}, Json::object(),
-                base::str("queueing ", id, " in ", zone, " again"));
-}
-
 Outcome<std::vector<std::string>> Tpu::accelerator_types(const std::string& zone) {
   Call call;
   call.path = "/v2" + parent(zone) + "/acceleratorTypes";
   call.what = base::str("the TPU types of ", zone);
   GOOGLE_TRY(const Json all, api_.pages(call, "acceleratorTypes", nullptr));
   return last_pieces(all, "type");
-}
-
-Outcome<std::vector<std::string>> Tpu::runtime_versions(const std::string& zone) {
-  Call call;
-  call.path = "/v2" + parent(zone) + "/runtimeVersions";
-  call.what = base::str("the TPU runtime versions of ", zone);
-  GOOGLE_TRY(const Json all, api_.pages(call, "runtimeVersions", nullptr));
-  return last_pieces(all, "version");
 }
 
 Outcome<std::vector<std::string>> Tpu::locations() {

@@ -87,10 +87,8 @@ class Tpu {
                                    bool alpha = false);
   // `force` deletes its node too.
   Outcome<Operation> delete_queued(const std::string& zone, const std::string& id, bool force);
-  Outcome<Operation> reset_queued(const std::string& zone, const std::string& id);
 
   Outcome<std::vector<std::string>> accelerator_types(const std::string& zone);
-  Outcome<std::vector<std::string>> runtime_versions(const std::string& zone);
   Outcome<std::vector<std::string>> locations();
   const std::string& project() const { return project_; }
   Api& api() { return api_; }

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "sluice/base/result.h"
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/pjrt/program/custom_call.h"
 #include "sluice/stablehlo/type.h"
 
 namespace sluice::kernels {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/pjrt/program/custom_call.h"
 
 namespace sluice::kernels {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/kernels/registry.h"
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/pjrt/program/custom_call.h"
 
 namespace sluice::kernels {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "sluice/pjrt/custom_call.h"
+#include "sluice/pjrt/program/custom_call.h"
 
 namespace sluice::kernels {
 

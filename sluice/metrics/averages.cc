@@ -1,7 +1,7 @@
 #include "sluice/metrics/averages.h"
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/metrics/sums.h"
 
 namespace sluice::metrics {
@@ -10,20 +10,6 @@ void check_classes(const char* type, int64_t classes) {
   if (classes < 1)
     throw_error(Code::kInvalidArgument,
                 base::str(type, ": expected the number of classes (1: yes or no), found ", classes));
-}
-
-const char* suffix(Average average) {
-  switch (average) {
-    case Average::kMicro:
-      return "_micro";
-    case Average::kWeighted:
-      return "_weighted";
-    case Average::kClasses:
-      return "_classes";
-    case Average::kMacro:
-      break;
-  }
-  return "";
 }
 
 void append_average(const std::string& name, Average average, const std::vector<ClassNumber>& classes,

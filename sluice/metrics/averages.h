@@ -13,8 +13,6 @@ namespace sluice::metrics {
 void check_classes(const char* type, int64_t classes);
 // Returns the number of classes that labels have; with one score these are no and yes.
 inline int64_t counted_classes(int64_t classes) { return classes == 1 ? 2 : classes; }
-// Returns the suffix of a metric's name for an average.
-const char* suffix(Average average);
 
 struct ClassNumber {
   double number = 0;

@@ -3,9 +3,10 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/metrics/averages.h"
 #include "sluice/metrics/input.h"
+#include "sluice/metrics/parse_names.h"
 #include "sluice/metrics/sums.h"
 
 namespace sluice::metrics {

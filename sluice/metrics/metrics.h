@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
+#include "sluice/metrics/metric_name.h"
 #include "sluice/session/session.h"
 
 SLUICE_API_BEGIN
@@ -44,14 +45,6 @@ class Metric {
  private:
   std::shared_ptr<const Definition> definition_;
   std::string name_;
-};
-
-// How the numbers of the classes become one.
-enum class Average {
-  kMicro,     // over all samples together
-  kMacro,     // the mean over the classes that labels or answers have; for AUROC over all classes
-  kWeighted,  // the mean by the number of each class's samples
-  kClasses    // no average: name/0, name/1, …
 };
 
 struct ClassOptions {

@@ -9,6 +9,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/metrics/names.h"
+#include "sluice/metrics/parse_names.h"
 
 namespace sluice::metrics {
 namespace {
@@ -219,19 +220,28 @@ TEST(Metrics, WrongInputsAreToldWithWhatWasExpected) {
 }
 
 TEST(MetricNames, AreParsedOrRefusedWithTheNearest) {
+  const auto parsed = [](const std::string& text) {
+    return base::value_or_throw(parse_names("--metrics", text));
+  };
   std::vector<std::string> names;
-  for (const Metric& metric :
-       parse("--metrics", "top5, f1,f0.5_weighted,auroc_classes,recall_micro,confusion", 10))
-    names.push_back(metric.name());
-  EXPECT_THAT(names,
-              ElementsAre("top5", "f1", "f0.5_weighted", "auroc_classes", "recall_micro", "confusion"));
-  EXPECT_TRUE(parse("--metrics", "", 10).empty());
-  const auto refused = [](const char* text) { return message([&] { parse("--metrics", text, 10); }); };
+  const auto read = parsed("top5, f1,f0.5_weighted,auroc_classes,recall_micro,confusion,perplexity");
+  for (const Metric& metric : make_metrics(read, 10)) names.push_back(metric.name());
+  EXPECT_THAT(names, ElementsAre("top5", "f1", "f0.5_weighted", "auroc_classes", "recall_micro", "confusion",
+                                 "perplexity"));
+  EXPECT_EQ(text_of(read), "top5,f1,f0.5_weighted,auroc_classes,recall_micro,confusion,perplexity");
+  EXPECT_TRUE(parsed("").empty());
+  EXPECT_EQ(text_of(parsed("")), "");
+  // The text gives the same names again.
+  for (const char* text : {"top007", "f0.30000000000000004", "precision_classes", "f1e-3"}) {
+    EXPECT_EQ(parsed(text_of(parsed(text))), parsed(text)) << text;
+  }
+  EXPECT_EQ(text_of(parsed("top007,f1.0")), "top7,f1");
+  const auto refused = [&](const char* text) { return message([&] { make_metrics(parsed(text), 10); }); };
   EXPECT_THAT(refused("f1,precison"),
               AllOf(HasSubstr("--metrics: there is no metric \"precison\": expected top1"),
                     HasSubstr("did you mean \"precision\"?")));
   EXPECT_THAT(refused("f1,,top5"), HasSubstr("no metric \"\""));
-  EXPECT_THAT(refused("f1,f1"), HasSubstr("f1 is there twice"));
+  EXPECT_THAT(refused("f1,f1.0"), HasSubstr("f1.0 is there twice"));
   EXPECT_THAT(refused("top11"), HasSubstr("top11 needs at least 11 classes, and there are 10"));
   for (const char* text :
        {"top0", "top", "f-1", "f", "fx", "finf", "fnan", "auroc_micro", "confusion_micro", "top5_micro"})

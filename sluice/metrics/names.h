@@ -1,4 +1,4 @@
-// Metrics by their names on a command line.
+// Metrics by their names, and the names as they are shown.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,9 @@
 
 namespace sluice::metrics {
 
-// Parses the names of metrics of a classification, separated by commas: top5, precision, recall, f1 or
-// another fBETA, auroc (each of these four also with _micro, _weighted or _classes appended; auroc without
-// _micro), confusion, perplexity. Throws kInvalidArgument, beginning with `what`, for an unknown name (with
-// the nearest), a repeated name, and a k above `classes`.
-std::vector<Metric> parse(const std::string& what, const std::string& names, int64_t classes);
+// Returns the metrics that the names say, for this number of classes. Throws kInvalidArgument for names that
+// check_names() refuses.
+std::vector<Metric> make_metrics(const std::vector<MetricName>& names, int64_t classes);
 
 // Returns a metric's name as lines and curves show it: Top5, F1, AUROC_weighted.
 std::string label(const std::string& name);

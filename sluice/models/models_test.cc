@@ -9,7 +9,7 @@
 #include <sstream>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::models {
 namespace {

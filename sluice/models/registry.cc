@@ -3,7 +3,7 @@
 #include <map>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/models/models.h"
 
 namespace sluice::models {

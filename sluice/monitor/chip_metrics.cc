@@ -14,9 +14,9 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
-#include "sluice/base/number.h"
-#include "sluice/base/proto_writer.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/proto_writer.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/grpc.h"
 #include "sluice/pjrt/proto_reader.h"
 

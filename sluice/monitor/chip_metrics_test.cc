@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::monitor {
 namespace {

@@ -4,11 +4,11 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/json_bytes.h"
-#include "sluice/base/json_text.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
-#include "sluice/base/trusted_file.h"
+#include "sluice/base/files/trusted_file.h"
+#include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/formats/json_text.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/monitor/optional_json.h"
 #include "sluice/monitor/status_json.h"
 #include "sluice/pjrt/machine/chip_use.h"

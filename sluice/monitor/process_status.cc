@@ -12,12 +12,12 @@
 #include <tuple>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/json_bytes.h"
-#include "sluice/base/parse_json.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/trusted_file.h"
+#include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/formats/parse_json.h"
 #include "sluice/base/process.h"
-#include "sluice/base/strings.h"
-#include "sluice/base/trusted_file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/monitor/optional_json.h"
 #include "sluice/monitor/status_json.h"
 
@@ -120,9 +120,8 @@ base::Result<ProcessStatus> status_of(const json& document) {
     who.count = document.at("count").get<int>();
     who.replicas = document.at("replicas").get<int>();
     who.device = document.at("device").get<std::string>();
-    // Records of older programs have neither field.
-    who.coordinator = document.value("coordinator", "");
-    who.profiler = document.value("profiler", "");
+    who.coordinator = document.at("coordinator").get<std::string>();
+    who.profiler = document.at("profiler").get<std::string>();
     status.step = document.at("step").get<int64_t>();
     status.epoch = document.at("epoch").get<int64_t>();
     status.step_ms = document.at("step_ms").get<double>();

@@ -11,10 +11,11 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/monitor/host_report.h"
 
@@ -136,13 +137,6 @@ std::string prometheus_text(const HostReport& report) {
   return out;
 }
 
-// Returns the name in lower case.
-std::string lowered(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return lower;
-}
-
 bool is_address(const std::string& host) {
   in6_addr any{};
   return ::inet_pton(AF_INET, host.c_str(), &any) == 1 || ::inet_pton(AF_INET6, host.c_str(), &any) == 1;
@@ -152,8 +146,8 @@ bool is_address(const std::string& host) {
 std::optional<std::string> host_of(const std::string& request) {
   for (const std::string& line : base::split(request, '\n')) {
     const size_t colon = line.find(':');
-    if (colon == std::string::npos || lowered(line.substr(0, colon)) != "host") continue;
-    std::string host = lowered(base::trim(std::string_view(line).substr(colon + 1)));
+    if (colon == std::string::npos || base::lower_case(line.substr(0, colon)) != "host") continue;
+    std::string host = base::lower_case(base::trim(std::string_view(line).substr(colon + 1)));
     if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
     return host.substr(0, host.find(':'));
   }
@@ -163,8 +157,8 @@ std::optional<std::string> host_of(const std::string& request) {
 // Refuses DNS rebinding: a web page may point its own name at this machine, so that the browser sends
 // requests here and lets the page read the answers. Such a request has the page's host name.
 bool is_ours(const std::optional<std::string>& host, const std::string& listens) {
-  return !host || is_address(*host) || *host == "localhost" || *host == lowered(listens) ||
-         *host == lowered(base::host_name());
+  return !host || is_address(*host) || *host == "localhost" || *host == base::lower_case(listens) ||
+         *host == base::lower_case(base::host_name());
 }
 
 // `request`: its lines. `listens`: the host on which this server listens.

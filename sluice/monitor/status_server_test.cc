@@ -10,7 +10,7 @@
 #include <cstdlib>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
 #include "sluice/cloud/http.h"
 #include "sluice/monitor/host_report.h"

@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/ops/random.h"
 
 namespace sluice::ops::random {
@@ -20,7 +20,7 @@ Value times(Builder& b, Value x, double number) { return b.multiply(x, number_li
 Value square(Builder& b, Value x) { return b.multiply(x, x); }
 
 // Returns c[0] + c[1] x + c[2] x² + …
-Value polynomial(Builder& b, Value x, std::span<const double> c) {
+Value power_series(Builder& b, Value x, std::span<const double> c) {
   Value sum = number_like(b, c.back(), x);
   for (size_t i = c.size() - 1; i-- > 0;) sum = plus(b, b.multiply(sum, x), c[i]);
   return sum;
@@ -47,13 +47,13 @@ Value draw_until_accepted(Builder& b, Source& source, Value wanted, DType dtype,
   const Values made = b.while_(
       init, [&](Builder& body, std::span<const Value> v) { return Values{body.reduce_or(v[1], all)}; },
       [&](Builder& body, std::span<const Value> v) {
-        Source inside(body, v[0]);
+        Source inside(body, v[0], Source::Kind::kThreefry);
         const Draw draw = propose(body, inside);
         const Value taken = body.and_(v[1], draw.accepted);
         return Values{inside.state(), body.and_(v[1], body.not_(draw.accepted)),
                       body.select(taken, draw.candidate, v[2])};
       });
-  source = Source(b, made[0]);
+  source = Source(b, made[0], Source::Kind::kThreefry);
   return made[2];
 }
 
@@ -97,7 +97,7 @@ Value read_floats(Emit& e, std::string_view name) {
 Values standard_gamma(Emit& e) {
   Builder& b = e.b;
   const Value alpha = read_floats(e, "self");
-  Source source(e);
+  Source source(e, Source::Kind::kThreefry);
   const Gamma gamma = draw_gamma(b, source, alpha);
   Value sample = b.multiply(gamma.sample, b.exp(gamma.log_boost));
   sample = b.maximum(sample, number_like(b, smallest_normal(sample.dtype()), sample));
@@ -113,7 +113,7 @@ Values dirichlet(Emit& e) {
   Builder& b = e.b;
   const Value alpha = read_floats(e, "self");
   e.check(alpha.rank() > 0, "expected at least one dimension, found a 0-d tensor");
-  Source source(e);
+  Source source(e, Source::Kind::kThreefry);
   const Gamma gamma = draw_gamma(b, source, alpha);
   const Value logarithm = b.add(b.log(gamma.sample), gamma.log_boost);
   const int64_t last = alpha.rank() - 1;
@@ -188,7 +188,7 @@ Value gamma_slope_middle(Builder& b, Value alpha, Value x) {
   const auto of_v = [&](size_t first) {
     Value sum;
     for (size_t i = first + 4; i-- > first;) {
-      const Value c = polynomial(b, u, kCoefficients[i]);
+      const Value c = power_series(b, u, kCoefficients[i]);
       sum = sum ? b.add(b.multiply(sum, v), c) : c;
     }
     return sum;
@@ -272,7 +272,7 @@ Value beta_slope_large(Builder& b, Value x, Value alpha, Value beta) {
   const auto stirling = [&](Value n) {
     const Value inverse = b.divide(number_like(b, 1, n), n);
     const double c[] = {1, 1.0 / 12, 1.0 / 288};
-    return polynomial(b, inverse, c);
+    return power_series(b, inverse, c);
   };
   const Value factor = b.multiply(b.divide(b.negate(x), b.sqrt(times(b, over, 2))),
                                   b.divide(b.multiply(stirling(alpha), stirling(beta)), stirling(total)));
@@ -322,7 +322,7 @@ Value beta_slope_middle(Builder& b, Value x, Value alpha, Value beta) {
     for (int i = 2; i >= 0; --i) {
       Value of_a;
       for (int j = 2; j >= 0; --j) {
-        const Value p = polynomial(b, c, table[i][j]);
+        const Value p = power_series(b, c, table[i][j]);
         of_a = of_a ? b.add(b.multiply(of_a, a), p) : p;
       }
       of_u = of_u ? b.add(b.multiply(of_u, u), of_a) : of_a;
@@ -361,7 +361,7 @@ namespace {
 Value stirling_rest(Builder& b, Value k) {
   const Value inverse = b.divide(number_like(b, 1, k), k), squared = square(b, inverse);
   const double c[] = {1.0 / 12, -1.0 / 360, 1.0 / 1260};
-  return b.multiply(inverse, polynomial(b, squared, c));
+  return b.multiply(inverse, power_series(b, squared, c));
 }
 
 // Knuth: counts the uniform draws until their product is below exp(-rate).
@@ -372,12 +372,12 @@ Value draw_small_poisson(Builder& b, Source& source, Value rate, Value wanted) {
   const Values made = b.while_(
       init, [&](Builder& body, std::span<const Value> v) { return Values{body.reduce_or(v[1], all)}; },
       [&](Builder& body, std::span<const Value> v) {
-        Source inside(body, v[0]);
+        Source inside(body, v[0], Source::Kind::kThreefry);
         const Value sum = body.add(v[2], body.log(positive_uniform(body, inside, rate.type())));
         const Value goes_on = body.and_(v[1], body.compare(sum, body.negate(rate), Compare::kGt));
         return Values{inside.state(), goes_on, sum, body.select(goes_on, plus(body, v[3], 1), v[3])};
       });
-  source = Source(b, made[0]);
+  source = Source(b, made[0], Source::Kind::kThreefry);
   return made[3];
 }
 
@@ -419,7 +419,7 @@ Values poisson(Emit& e) {
   const Value known =
       b.and_(b.compare(rate, zeros(b, rate.type()), Compare::kGe), is_less(b, rate, INFINITY));
   const Value small = b.and_(known, is_less(b, rate, kLarge)), large = b.and_(known, b.not_(small));
-  Source source(e);
+  Source source(e, Source::Kind::kThreefry);
   const Value few = draw_small_poisson(b, source, rate, small);
   const Value safe = b.select(large, rate, number_like(b, kLarge, rate));
   const Value count = b.select(large, draw_large_poisson(b, source, safe, large), few);
@@ -438,14 +438,14 @@ Value draw_small_binomial(Builder& b, Source& source, Value count, Value p, Valu
   const Values made = b.while_(
       init, [&](Builder& body, std::span<const Value> v) { return Values{body.reduce_or(v[1], all)}; },
       [&](Builder& body, std::span<const Value> v) {
-        Source inside(body, v[0]);
+        Source inside(body, v[0], Source::Kind::kThreefry);
         const Value wait =
             body.ceil(body.divide(body.log(positive_uniform(body, inside, count.type())), scale));
         const Value sum = body.add(v[2], body.maximum(wait, number_like(body, 1, wait)));
         const Value goes_on = body.and_(v[1], body.compare(sum, count, Compare::kLe));
         return Values{inside.state(), goes_on, sum, body.select(goes_on, plus(body, v[3], 1), v[3])};
       });
-  source = Source(b, made[0]);
+  source = Source(b, made[0], Source::Kind::kThreefry);
   return made[3];
 }
 
@@ -501,7 +501,7 @@ Values binomial(Emit& e) {
   drawn = b.and_(drawn, known);
   const Value many = b.not_(is_less(b, b.multiply(count, p), 10));
   const Value small = b.and_(drawn, b.not_(many)), large = b.and_(drawn, many);
-  Source source(e);
+  Source source(e, Source::Kind::kThreefry);
   const Value few = draw_small_binomial(b, source, count, p, small);
   const Value safe_count = b.select(large, count, number_like(b, 100, count)),
               safe_p = b.select(large, p, number_like(b, 0.5, p));

@@ -84,7 +84,7 @@ struct Expectation {
 
   // Returns whether `other` holds if this holds.
   bool implies(const Expectation& other) const {
-    return values == other.values && rule == other.rule && low <= other.low && high <= other.high &&
+    return values == other.values && rule == other.rule && low >= other.low && high <= other.high &&
            (!except || except == other.except);
   }
 };
@@ -96,7 +96,7 @@ class Slots {
   virtual ~Slots() = default;
   // Returns the run-time scalar of argument `index`, a 0-d value of exactly this element type.
   virtual Value scalar(size_t index, DType dtype) = 0;
-  // Returns the state for rng_bits (tensor<2xui64>) of this call, with the global replica's number mixed in.
+  // Returns the call's key and a counter in which the global replica's number is (u64 [2]; see random.h).
   virtual Value random_state() = 0;
   virtual Replicas replicas() const = 0;
   // Returns the global number of the replica that runs the program, a 0-d s32.
@@ -151,7 +151,7 @@ class Emit {
   bool is_constant(std::string_view name, double value) const;
   Category category(std::string_view name) const;
 
-  // Returns the state for rng_bits of this call; only for rows with `random`.
+  // Returns the state for a Source (random.h) of this call; only for rows with `random`.
   Value random_state() const { return slots_.random_state(); }
 
   // For collectives; see Slots.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {

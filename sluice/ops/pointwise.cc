@@ -2,8 +2,8 @@
 #include <cmath>
 #include <numbers>
 
-#include "sluice/base/strings.h"
-#include "sluice/ops/special.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/ops/special/special.h"
 
 namespace sluice::ops {
 namespace {

@@ -2,7 +2,7 @@
 // on other operations in the program.
 #include "sluice/ops/random.h"
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::ops {
 namespace {

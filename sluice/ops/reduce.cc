@@ -1,7 +1,7 @@
 // Reductions, and operations that run along a dimension (cumulative sums and similar ones).
 #include <cmath>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {

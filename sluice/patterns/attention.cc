@@ -3,9 +3,13 @@
 // parts of one tensor that one linear layer makes (packed QKV), the calls read that tensor and write its
 // gradient as a whole. Their operands have positions before heads, as models make them: XLA then drops both
 // transposes, the model's and this one. (A layout with the same meaning leaves copies behind.)
+//
+// attention_in_groups() makes loops over groups of heads (ops/attention/groups.h) of these composites, for
+// targets whose fast memory holds the scores of a group.
 #include <limits>
 #include <utility>
 
+#include "sluice/ops/attention/groups.h"
 #include "sluice/patterns/calls.h"
 #include "sluice/patterns/table.h"
 #include "sluice/stablehlo/composites.h"
@@ -132,6 +136,15 @@ void attention(Rewriter& r, const KernelLibrary& kernels) {
     if (op.is_composite(composites::kAttention)) return forward(r, kernels, op);
     if (op.is_composite(composites::kAttentionGradient)) return gradient(r, kernels, op);
     return {};
+  });
+}
+
+void attention_in_groups(Rewriter& r, int64_t bytes) {
+  if (bytes <= 0) return;
+  r.each([&](const Operation& op) -> Values {
+    const bool is_attention =
+        op.is_composite(composites::kAttention) || op.is_composite(composites::kAttentionGradient);
+    return is_attention ? ops::attention::in_groups(r.b, op, bytes) : Values();
   });
 }
 

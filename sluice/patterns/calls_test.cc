@@ -185,7 +185,7 @@ TEST(Calls, ConcatenationsOfManyAreMadeInGroups) {
   EXPECT_EQ(groups(1024), 32u);
   EXPECT_EQ(groups(1025), 33u + 2u) << "groups of groups";
   EXPECT_EQ(groups(100, true), 0u) << "constants";
-  EXPECT_EQ(groups(100, false, 0), 0u) << "all but one are empty";
+  EXPECT_EQ(groups(100, false, 0), 4u) << "all but one are empty";
 }
 
 // A call of attention or, with `backward`, of its gradient.

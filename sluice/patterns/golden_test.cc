@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "sluice/patterns/loops.h"
+#include "sluice/patterns/loops/loops.h"
 #include "sluice/patterns/table.h"
 #include "sluice/patterns/testing/rows.h"
 #include "sluice/stablehlo/testing/golden.h"
@@ -29,6 +29,7 @@ Values program_of(const std::string& pattern, Rows& r) {
     for (const Value more : r.attention_with_dropout(x)) all.push_back(more);
     return all;
   }
+  if (pattern == "attention_in_groups") return r.attention_with_dropout(r.parameter({2, 6, 8, 4}));
   if (pattern == "convolution") {
     const Values p = two(kImages, {8, 4, 3, 3});
     return {r.convolution(p[0], p[1])};
@@ -79,6 +80,14 @@ Values program_of(const std::string& pattern, Rows& r) {
     return {r.b.subtract(p[0], r.b.multiply(p[2], rate))};
   }
   if (pattern == "cross_entropy_gradient") return {r.cross_entropy_gradient(r.parameter(kRows))};
+  if (pattern == "broadcast_index") {
+    const Dims x = {4, 9, 32}, rows = {4, 7};
+    const Value places = r.b.parameter({stablehlo::DType::kS64, rows});
+    const Value index = r.b.broadcast_in_dim(places, {4, 7, 32}, {0, 1}),
+                read = r.gather(r.parameter(x), index);
+    return {read, r.scatter_add(r.parameter(x), index, read)};
+  }
+  if (pattern == "label_scores") return {r.negative_log_likelihood(r.parameter(kRows))};
   if (pattern == "loops") {
     // g = r[i] + rate * g; out[i] = g
     const Values p = r.parameters({{6}, {}, {6}});
@@ -116,8 +125,14 @@ std::string after(const std::string& pattern) {
   Rewriter rewriter(r.b, results, donations);
   if (pattern == "cross_entropy_gradient") {
     cross_entropy_gradient(rewriter);
+  } else if (pattern == "broadcast_index") {
+    broadcast_index(rewriter);
+  } else if (pattern == "label_scores") {
+    label_scores(rewriter);
   } else if (pattern == "folds") {
     folds(rewriter);
+  } else if (pattern == "attention_in_groups") {
+    attention_in_groups(rewriter, 1024);  // two of the six heads
   } else if (pattern == "loops") {
     loops(rewriter, 4);
   } else {
@@ -142,8 +157,11 @@ TEST(Golden, EachPatternIsFromTextToText) {
     SCOPED_TRACE(pattern.name);
     check(std::string(pattern.name));
   }
+  check("attention_in_groups");
   check("cross_entropy_gradient");
+  check("broadcast_index");
   check("folds");
+  check("label_scores");
   check("loops");
 }
 

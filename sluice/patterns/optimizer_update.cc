@@ -5,8 +5,8 @@
 // product makes the gradient, the update becomes a part of the product instead (update_in_product.cc).
 #include <unordered_map>
 
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/patterns/table.h"
 #include "sluice/patterns/updates.h"
 

@@ -1,6 +1,6 @@
 #include "sluice/patterns/table.h"
 
-#include "sluice/patterns/loops.h"
+#include "sluice/patterns/loops/loops.h"
 #include "sluice/patterns/patterns.h"
 
 namespace sluice::patterns {
@@ -36,14 +36,20 @@ std::span<const Pattern> kernel_patterns() { return kPatterns; }
 
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations, const KernelLibrary* kernels,
-                          stablehlo::ProgramFlops* flops, size_t loop_rounds) {
+                          stablehlo::ProgramFlops* flops, size_t loop_rounds, int64_t attention_bytes) {
   Rewriter r(b, std::move(results), donations);
   if (flops != nullptr) *flops = stablehlo::count_flops(r.operations(), r.results());
   cross_entropy_gradient(r);
+  broadcast_index(r);
   if (kernels != nullptr)
     for (const Pattern& pattern : kPatterns) pattern.apply(r, *kernels);
+  else
+    label_scores(r);
+  attention_in_groups(r, attention_bytes);
   folds(r);               // after the patterns that match the operations as they are written
   loops(r, loop_rounds);  // also of the operations that the patterns made
+  sum_of_parts(r);        // the loops know a faster form of both
+  row_writes(r);
   if (kernels != nullptr) wide_concatenates(r);
   return r.finish();
 }

@@ -14,8 +14,17 @@ using stablehlo::KernelLibrary;
 using stablehlo::Rewriter;
 
 // These patterns serve every target.
+void broadcast_index(Rewriter& r);
 void cross_entropy_gradient(Rewriter& r);
 void folds(Rewriter& r);
+// These two come after the loops.
+void row_writes(Rewriter& r);
+void sum_of_parts(Rewriter& r);
+// This one, in the file of cross_entropy_gradient, serves targets whose compiler makes everything.
+void label_scores(Rewriter& r);
+
+// Serves targets without kernels. bytes: of the scores of one group; 0: does nothing.
+void attention_in_groups(Rewriter& r, int64_t bytes);
 
 // These patterns serve targets with kernels.
 void attention(Rewriter& r, const KernelLibrary& kernels);

@@ -5,9 +5,10 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
-#include "sluice/pjrt/cache_identity.h"
-#include "sluice/pjrt/compile_options.h"
+#include "sluice/pjrt/cache/cache_identity.h"
 #include "sluice/pjrt/machine/chip_use.h"
+#include "sluice/pjrt/program/compile_options.h"
+#include "sluice/pjrt/program/topology.h"
 #include "sluice/pjrt/types.h"
 
 namespace sluice::pjrt {
@@ -20,7 +21,11 @@ base::Result<std::shared_ptr<Client>> Client::create(std::shared_ptr<Plugin> plu
   SLUICE_OK(client->read_devices());
   if (!options.cache_dir.empty()) {
     client->cache_ = std::make_unique<CompileCache>(options.cache_dir, options.cache_limit);
-    client->cache_identity_ = cache_identity(*client);
+    std::vector<std::string> places;
+    for (const GlobalDevice& device : client->global_devices()) {
+      if (!device.place.empty()) places.push_back(device.place);
+    }
+    client->cache_identity_ = cache_identity(*client, places);
   }
   return client;
 }
@@ -84,7 +89,11 @@ base::Status Client::read_devices() {
   SLUICE_OK(api().call(all));
   for (size_t i = 0; i < all.num_devices; ++i) {
     SLUICE_TRY(const Device described, Device::describe(api(), all.devices[i]));
-    global_devices_.push_back({described.id(), described.process_index()});
+    GlobalDevice device = {described.id(), described.process_index(), {}};
+    if (platform_name_ == "tpu") {  // only its programs depend on places
+      device.place = device_place(described.id(), described.kind(), described.attributes());
+    }
+    global_devices_.push_back(std::move(device));
   }
   for (size_t i = 0; i < local.num_addressable_devices; ++i) {
     SLUICE_TRY(Device described, Device::describe(api(), local.addressable_devices[i]));
@@ -190,8 +199,9 @@ base::Result<std::shared_ptr<Executable>> Client::compile_now(std::string_view t
   args.compile_options = serialized.data();
   args.compile_options_size = serialized.size();
   if (auto status = api().call(args); !status)
-    return base::fail_at(base::Status(tl::unexpected<Error>(plugin_->explained(status.error()))),
-                         "cannot compile ", options.name);
+    return base::fail_at(
+        base::Status(tl::unexpected<Error>(with_operation(plugin_->explained(status.error()), text))),
+        "cannot compile ", options.name);
   return Executable::adopt(shared_from_this(), args.executable, options);
 }
 

@@ -12,13 +12,13 @@
 
 #include "sluice/base/result.h"
 #include "sluice/pjrt/buffer.h"
-#include "sluice/pjrt/compile_cache.h"
+#include "sluice/pjrt/cache/compile_cache.h"
 #include "sluice/pjrt/device.h"
 #include "sluice/pjrt/event.h"
-#include "sluice/pjrt/executable.h"
 #include "sluice/pjrt/key_value.h"
 #include "sluice/pjrt/named_value.h"
 #include "sluice/pjrt/plugin.h"
+#include "sluice/pjrt/program/executable.h"
 
 namespace sluice::pjrt {
 
@@ -40,6 +40,7 @@ struct ClientOptions {
 struct GlobalDevice {
   int id = 0;  // unique over all processes
   int process_index = 0;
+  std::string place;  // where it is in its slice, as its programs are keyed; empty except for a TPU
 };
 
 // The use of the host memory of put().

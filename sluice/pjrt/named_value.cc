@@ -1,6 +1,6 @@
 #include "sluice/pjrt/named_value.h"
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::pjrt {
 namespace {

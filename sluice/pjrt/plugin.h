@@ -7,8 +7,8 @@
 
 #include "sluice/base/result.h"
 #include "sluice/pjrt/api.h"
-#include "sluice/pjrt/compile_options.h"
 #include "sluice/pjrt/machine/find_plugin.h"
+#include "sluice/pjrt/program/compile_options.h"
 
 namespace sluice::pjrt {
 

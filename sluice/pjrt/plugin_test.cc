@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/pjrt/machine/describe.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 

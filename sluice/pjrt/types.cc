@@ -1,6 +1,6 @@
 #include "sluice/pjrt/types.h"
 
-#include "sluice/base/hash.h"
+#include "sluice/base/formats/hash.h"
 #include "sluice/base/interner.h"
 
 namespace sluice::pjrt {

@@ -10,14 +10,14 @@
 #include <cmath>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/private_file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/private_file.h"
+#include "sluice/base/files/secret.h"
 #include "sluice/base/process.h"
-#include "sluice/base/secret.h"
 #include "sluice/pod/program.h"
-#include "sluice/pod/quote.h"
-#include "sluice/pod/ssh.h"
-#include "sluice/pod/sync.h"
+#include "sluice/pod/ssh/quote.h"
+#include "sluice/pod/ssh/ssh.h"
+#include "sluice/pod/ssh/sync.h"
 
 namespace sluice::pod {
 namespace {

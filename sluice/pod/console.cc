@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::pod {
 namespace {

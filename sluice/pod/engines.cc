@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
-#include "sluice/pod/quote.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/pod/ssh/quote.h"
 
 namespace sluice::pod {
 namespace {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/hostlist.h"
+#include "sluice/base/text/hostlist.h"
 
 namespace sluice::pod {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 #include <random>
 
-#include "sluice/base/file.h"
-#include "sluice/base/hostlist.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/hostlist.h"
 
 namespace sluice::pod {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <set>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 
 namespace sluice::pod {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 
 namespace sluice::pod {
 namespace {

@@ -8,10 +8,10 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/base/file.h"
-#include "sluice/base/sha256.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/sha256.h"
 #include "sluice/pod/program_text.h"
-#include "sluice/pod/quote.h"
+#include "sluice/pod/ssh/quote.h"
 
 namespace sluice::pod {
 namespace {

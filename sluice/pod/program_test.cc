@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sluice/base/file.h"
-#include "sluice/base/sha256.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/sha256.h"
 #include "sluice/pod/supervisor.h"
 #include "sluice/pod/test_shell.h"
 

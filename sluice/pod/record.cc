@@ -10,9 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/private_file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/private_file.h"
+#include "sluice/base/formats/parse_json.h"
 
 namespace sluice::pod {
 using nlohmann::json;

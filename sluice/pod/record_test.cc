@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <cstdlib>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 
 namespace sluice::pod {
 namespace {

@@ -11,9 +11,9 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/pod/quote.h"
-#include "sluice/pod/ssh.h"
+#include "sluice/base/files/file.h"
+#include "sluice/pod/ssh/quote.h"
+#include "sluice/pod/ssh/ssh.h"
 
 namespace sluice::pod {
 namespace {

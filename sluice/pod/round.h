@@ -11,9 +11,9 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/pod/console.h"
-#include "sluice/pod/link.h"
 #include "sluice/pod/log.h"
 #include "sluice/pod/signals.h"
+#include "sluice/pod/ssh/link.h"
 #include "sluice/pod/supervisor.h"
 
 namespace sluice::pod {

@@ -11,14 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/json_text.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/private_file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/private_file.h"
+#include "sluice/base/formats/json_text.h"
 #include "sluice/base/process.h"
-#include "sluice/base/quantity.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/pod/client.h"
-#include "sluice/pod/quote.h"
+#include "sluice/pod/ssh/quote.h"
 
 namespace sluice::pod {
 namespace {

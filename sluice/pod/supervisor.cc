@@ -1,6 +1,6 @@
 #include "sluice/pod/supervisor.h"
 
-#include "sluice/pod/quote.h"
+#include "sluice/pod/ssh/quote.h"
 #include "sluice/pod/supervisor_text.h"
 
 namespace sluice::pod {

@@ -156,7 +156,8 @@ watch() {
     case $event in
       beat)
         silent=0
-        kill -0 "$ticker" 2>/dev/null || end unwatched KILL
+        # The supervisor ends the ticker itself when the worker has ended, before this may have come to its word.
+        kill -0 "$ticker" 2>/dev/null || [ -e ended ] || end unwatched KILL
         ;;
       'stop KILL')
         end stopped KILL
@@ -173,7 +174,7 @@ watch() {
     esac
   done
   # The pipe has no writer: the ticker was killed.
-  put reason unwatched
+  [ -e ended ] || put reason unwatched
   while supervised && [ ! -e ended ]; do kill_worker; sleep 0.2; done
   supervised || abandon
 }
@@ -188,7 +189,7 @@ tick() {
     [ -n "$watcher" ] || read -r _ _ watcher _ 2>/dev/null <supervisor
     echo look 2>/dev/null >&4
   done
-  put reason unwatched
+  [ -e ended ] || put reason unwatched # the watcher was killed
   while supervised && [ ! -e ended ]; do kill_worker; sleep 0.2; done
 }
 

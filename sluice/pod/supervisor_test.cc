@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sluice/base/file.h"
-#include "sluice/pod/quote.h"
+#include "sluice/base/files/file.h"
+#include "sluice/pod/ssh/quote.h"
 #include "sluice/pod/test_shell.h"
 
 namespace sluice::pod {
@@ -54,20 +54,42 @@ TEST(Supervisor, SettingsStandBeforeTheText) {
             "r'1 3 echo $HOME 0");
 }
 
-TEST(Supervisor, SeesTheEndOfAWorkerThatIsFasterThanItsWatcher) {
+// Supervises a worker that runs `script`, with some functions of the supervisor replaced. Returns the
+// worker's status and why it ended.
+std::string end_of(const std::string& script, const std::string& replaced, int lease = 0) {
   const auto state = base::value_or_throw(base::TemporaryDirectory::create());
   SupervisorSettings settings;
   settings.run = "r";
   settings.attempt = "0";
-  settings.script = "exit 4";
-  const std::string script =
-      "XDG_STATE_HOME=" + quote(state.path()) + "\nset -- none\n" + supervisor_script(settings) + R"(
-make_folder && fill_folder
-number_of_this() { sleep 0.3; read -r this _ </proc/self/stat; }  # which both of its helpers begin with
+  settings.script = script;
+  settings.lease = lease;
+  return output_of({"timeout", "30", "sh", "-c",
+                    "XDG_STATE_HOME=" + quote(state.path()) + "\nset -- none\n" +
+                        supervisor_script(settings) + "\nmake_folder && fill_folder\n" + replaced + R"(
 supervise >/dev/null 2>&1
 read -r status _ why <exit
-echo "$status $why")";
-  EXPECT_EQ(output_of({"timeout", "30", "sh", "-c", script}), "4 exited\n");
+echo "$status $why")"});
+}
+
+TEST(Supervisor, SeesTheEndOfAWorkerThatIsFasterThanItsWatcher) {
+  // Both of its helpers begin with this.
+  EXPECT_EQ(end_of("exit 4", "number_of_this() { sleep 0.3; read -r this _ </proc/self/stat; }"),
+            "4 exited\n");
+}
+
+// The supervisor kills the ticker when the worker has ended. A watcher that is slow with a beat of the client
+// finds no ticker then; nobody has killed it.
+TEST(Supervisor, ABeatAtTheWorkersEndIsNoLossOfAHelper) {
+  EXPECT_EQ(end_of("echo beat >orders; sleep 0.2; exit 4", R"(kill() {
+  [ "$1" != -0 ] || sleep 1  # the watcher, asking for its ticker
+  command kill "$@"
+})"),
+            "4 exited\n");
+}
+
+// Here the watcher ends at the supervisor's word, before the ticker, which ticks each second, is killed.
+TEST(Supervisor, ATickAtTheWorkersEndIsNoLossOfAHelper) {
+  EXPECT_EQ(end_of("sleep 0.2; exit 4", "kill_ticker() { sleep 2.5; }", /*lease=*/10), "4 exited\n");
 }
 
 // Here a file stands for the chips.

@@ -1,6 +1,6 @@
 #include "sluice/pod/terminal.h"
 
-#include "sluice/base/printable.h"
+#include "sluice/base/text/printable.h"
 
 namespace sluice::pod {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <string>
 
-#include "sluice/pod/child.h"
+#include "sluice/pod/ssh/child.h"
 
 namespace sluice::pod {
 

@@ -1,5 +1,5 @@
 #include "sluice/pod/tpu_grid.h"
-#include "sluice/base/number.h"
+#include "sluice/base/text/number.h"
 
 #include <bit>
 #include <vector>

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/store.h"
 #include "sluice/profile/chrome_trace.h"
 #include "sluice/profile/device_layers.h"

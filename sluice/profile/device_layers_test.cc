@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "sluice/base/proto_writer.h"
+#include "sluice/base/formats/proto_writer.h"
 
 namespace sluice::profile {
 namespace {

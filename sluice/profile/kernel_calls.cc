@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/stablehlo/location.h"
 
 namespace sluice::profile {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/profile/capture.h"
 #include "sluice/profile/chrome_trace.h"
 #include "sluice/profile/host_lines.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "sluice/base/proto_writer.h"
+#include "sluice/base/formats/proto_writer.h"
 #include "sluice/profile/host_lines.h"
 
 namespace sluice::profile {

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/provision/compute_template.h"
 #include "sluice/provision/slice_state.h"
 
@@ -122,7 +122,7 @@ Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
     const std::string status = google::text(machine, "status");
     running += status == "RUNNING";
     repaired += status == "REPAIRING";
-    lost += status == "TERMINATED" || status == "STOPPING" || status == "SUSPENDED";
+    lost += has_stopped(status);
   }
   const int wanted = static_cast<int>(google::number(group, "targetSize"));
   // A stable group creates no more machines: missing ones were taken away and are not coming back.
@@ -220,6 +220,10 @@ Outcome<std::optional<std::string>> adopt_earlier(Cloud& cloud, const SliceWish&
 }  // namespace
 
 bool is_compute_type(const estimate::TpuSlice& type) { return type.generation->runtime.empty(); }
+
+bool has_stopped(const std::string& status) {
+  return status == "TERMINATED" || status == "STOPPING" || status == "SUSPENDED";
+}
 
 std::vector<google::Endpoint> endpoints_of_instances(const Json& instances) {
   std::vector<google::Endpoint> endpoints;

@@ -12,6 +12,8 @@ bool is_compute_type(const estimate::TpuSlice& type);
 // Tries the wish's zones like create_slice. wish.runtime is required: it names the image of the machines.
 google::Outcome<Slice> create_compute_slice(Cloud& cloud, const SliceWish& wish,
                                             const estimate::TpuSlice& type);
+// Returns whether a machine of Compute Engine in this state has stopped, or does so now.
+bool has_stopped(const std::string& status);
 // Lists all groups that have a workload policy; ours come with their machines. The list is empty if the
 // project has no Compute Engine.
 google::Outcome<std::vector<Slice>> compute_slices(Cloud& cloud, std::vector<std::string>* unreachable);

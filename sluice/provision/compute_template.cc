@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/provision/slice_request.h"
 
 namespace sluice::provision {

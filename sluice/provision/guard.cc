@@ -1,6 +1,6 @@
 #include "sluice/provision/guard.h"
 
-#include "sluice/pod/quote.h"
+#include "sluice/pod/ssh/quote.h"
 #include "sluice/provision/guard_text.h"
 
 namespace sluice::provision {
@@ -40,9 +40,6 @@ std::string guard_startup_script(const GuardSettings& settings) {
 
 bool has_guard(const std::string& startup_script) {
   return startup_script.find("sluice/guard") != std::string::npos;
-}
-bool guard_follows_metadata(const std::string& startup_script) {
-  return startup_script.find(base::str("attributes/", kDeadlineKey)) != std::string::npos;
 }
 
 base::Result<std::string> read_guard_answer(const std::string& messages) {

@@ -20,17 +20,16 @@ struct GuardSettings {
   std::string endpoint, metadata_host;
 };
 
-// Returns the script for a shell that evaluates its input (pod/ssh.h); `mode`: start or stop.
+// Returns the script for a shell that evaluates its input (pod/ssh/ssh.h); `mode`: start or stop.
 std::string guard_script(const GuardSettings& settings, const std::string& mode);
 // Returns the value of the node's metadata entry startup-script: every start of the machine restarts the
 // timer.
 std::string guard_startup_script(const GuardSettings& settings);
 
-// has_guard: whether a startup script contains the timer. guard_follows_metadata: whether that timer reads
-// the metadata entry kDeadlineKey, as all but the first version do. kDeadlineKey has the end in seconds since
-// 1970 (0: none) and can move it.
+// Whether a startup script contains the timer.
 bool has_guard(const std::string& startup_script);
-bool guard_follows_metadata(const std::string& startup_script);
+// The metadata entry that the timer reads: the end in seconds since 1970 (0: none). Changing it moves the
+// end.
 inline constexpr const char* kDeadlineKey = "sluice-deadline";
 
 // Converts the script's output (its standard error) into one warning for people; empty if all is well. An

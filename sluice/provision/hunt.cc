@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/quota.h"
 #include "sluice/provision/slice_request.h"
@@ -59,7 +59,7 @@ Outcome<std::optional<Slice>> Hunt::existing() {
   for (const Slice& slice : slices) {
     if (slice.name != wish_.name) continue;
     if (const auto status = ours(slice); !status) return not_ours(status);
-    if (is_dead(slice.state) || slice.state == "DELETING") {
+    if (is_lost(slice.state)) {
       cloud_.say(base::str(slice.name, " in ", slice.zone, " is ", slice.state, why_dead(slice),
                            ": deleting and re-creating it"));
       GOOGLE_OK(delete_slice(cloud_, slice));

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/google/buckets.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/price.h"
@@ -60,16 +60,16 @@ class Taker {
   // cancellation ends the listing.
   google::Done missing(const google::Failure& failure, const std::string& what) {
     if (failure.kind == Kind::kApiDisabled) {
-      add_once(inventory_.not_enabled, base::str(cloud_.project, " ", failure.service));
+      add_once(inventory_.gaps.not_enabled, base::str(cloud_.project, " ", failure.service));
       return {};
     }
     if (failure.kind == Kind::kCredentials || failure.kind == Kind::kCancelled)
       return tl::unexpected<google::Failure>(failure);
-    inventory_.unreachable.push_back(base::str(cloud_.project, " ", what, ": ", failure.what()));
+    inventory_.gaps.unreachable.push_back(base::str(cloud_.project, " ", what, ": ", failure.what()));
     return {};
   }
   void add_zones(const std::vector<std::string>& zones) {
-    for (const std::string& zone : zones) add_once(inventory_.unreachable, cloud_.project + " " + zone);
+    for (const std::string& zone : zones) add_once(inventory_.gaps.unreachable, cloud_.project + " " + zone);
   }
   google::Done slices() {
     std::vector<std::string> zones;
@@ -77,7 +77,7 @@ class Taker {
     add_zones(zones);
     // If only TPUs are listed, the answer that the service is not enabled is shown.
     if (!listed && listed.error().kind == Kind::kApiDisabled && !all_) {
-      inventory_.unreachable.push_back(base::str(cloud_.project, ": ", listed.error().what()));
+      inventory_.gaps.unreachable.push_back(base::str(cloud_.project, ": ", listed.error().what()));
       return {};
     }
     if (!listed) return missing(listed.error(), "TPUs");

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/provision/gaps.h"
 #include "sluice/provision/slices.h"
 
 namespace sluice::provision {
@@ -45,17 +46,12 @@ struct Thing {
 
 struct Inventory {
   std::vector<Thing> things;
-  // The zones and services that did not answer, so that the list may lack things: "PROJECT ZONE", "PROJECT
-  // file.googleapis.com: why".
-  std::vector<std::string> unreachable;
-  // "PROJECT file.googleapis.com": services that the project has not enabled, so that nothing of them is
-  // listed.
-  std::vector<std::string> not_enabled;
+  Gaps gaps;
 };
 
 // Lists only TPU slices; with `all`, also machines, disks, NFS shares and buckets, and what Sluice made among
 // the things without a price (networks, firewalls, templates …). A service that is not enabled is named in
-// `not_enabled`, or in `unreachable` if `all` is false. Errors: only errors of credentials.
+// `gaps.not_enabled`, or in `gaps.unreachable` if `all` is false. Errors: only errors of credentials.
 google::Outcome<Inventory> take_inventory(Cloud& cloud, bool all);
 Thing thing_of(const Slice& slice, const std::string& project, double now);
 

@@ -4,15 +4,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <ctime>
 #include <regex>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 
@@ -70,7 +70,7 @@ base::Status may_adopt(const std::optional<Mark>& mark, const std::string& envir
 std::string label_value(const std::string& text) {
   std::string value;
   for (const char c : text.substr(0, 63)) {
-    const auto lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const char lower = base::lower_case(c);
     const bool allowed = (lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9') || lower == '_';
     value += allowed ? lower : '-';
   }

@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <regex>
 
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/estimate/tpu_slice.h"
 
 namespace sluice::provision {

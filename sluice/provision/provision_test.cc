@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/inventory.h"
 #include "sluice/provision/price.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/price.h"
@@ -190,10 +190,6 @@ Json node_body(const SliceWish& wish, const estimate::TpuSlice& type, const std:
 bool needs_queue(const SliceWish& wish) {
   return wish.queued || wish.slices > 1 || wish.capacity == Capacity::kFlexStart ||
          wish.capacity == Capacity::kReservation || wish.mark.expires > 0;
-}
-
-bool needs_alpha(const SliceWish& wish) {
-  return wish.capacity == Capacity::kFlexStart || wish.mark.expires > 0;
 }
 
 Json queued_body(const SliceWish& wish, const estimate::TpuSlice& type, const std::string& project,

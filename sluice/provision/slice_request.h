@@ -16,8 +16,6 @@ google::Json queued_body(const SliceWish& wish, const estimate::TpuSlice& type, 
 // Returns whether the wish needs a queue entry: several slices, a named reservation, flex-start, or an
 // expiry, which the service itself then enforces.
 bool needs_queue(const SliceWish& wish);
-// Returns whether its entry is created with v2alpha1: only that has run durations.
-bool needs_alpha(const SliceWish& wish);
 // Returns the wish's labels and the mark's.
 google::Texts all_labels(const SliceWish& wish);
 // If the startup script was made here with a timer, sets the wish's limit and the user's own script. Returns

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 namespace {
@@ -23,6 +23,8 @@ bool is_dead(const std::string& state) {
                                       "SUSPENDING", "FAILED",     "HIDDEN"};
   return std::any_of(std::begin(kDead), std::end(kDead), [&](const char* dead) { return state == dead; });
 }
+
+bool is_lost(const std::string& state) { return is_dead(state) || state == "DELETING"; }
 
 Slice slice_of(std::vector<google::Node> nodes, std::optional<google::QueuedResource> queue) {
   Slice slice;
@@ -50,7 +52,7 @@ Slice slice_of(std::vector<google::Node> nodes, std::optional<google::QueuedReso
     slice.type = node.type;
     slice.mark = mark_of_labels(node.labels);
   }
-  if (queue && (nodes.empty() || is_dead(queue->state) || queue->state == "DELETING")) {
+  if (queue && (nodes.empty() || is_lost(queue->state))) {
     slice.state = queue->state == "ACTIVE" ? "SUSPENDED" : queue->state;
   } else {
     slice.state = state_of(nodes, slice.slices);

@@ -6,6 +6,8 @@
 namespace sluice::provision {
 
 Slice slice_of(std::vector<google::Node> nodes, std::optional<google::QueuedResource> queue);
+// Returns whether a slice in this state is dead or is being deleted: it never becomes READY again.
+bool is_lost(const std::string& state);
 // Returns ": MESSAGE" of a failed queue entry or of an unhealthy node; "" if there is no message.
 std::string why_dead(const Slice& slice);
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/google/buckets.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/inventory.h"
@@ -133,7 +133,7 @@ std::vector<Leftover> leftovers(const Inventory& inventory, double now) {
   }
   std::vector<Leftover> found;
   for (const Thing& thing : inventory.things)
-    if (const std::string reason = reason_of(thing, alive, ends, inventory.unreachable.empty(), now);
+    if (const std::string reason = reason_of(thing, alive, ends, inventory.gaps.unreachable.empty(), now);
         !reason.empty())
       found.push_back({thing, reason});
   std::stable_sort(found.begin(), found.end(), [](const Leftover& a, const Leftover& b) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sluice/replica/run_key.h"
-#include "sluice/replica/sockets.h"
+#include "sluice/replica/transport/sockets.h"
 
 namespace sluice::replica {
 

@@ -9,10 +9,10 @@
 #include <map>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
 
 namespace sluice {

@@ -7,7 +7,7 @@
 #include "sluice/base/result.h"
 #include "sluice/device/runtime.h"
 #include "sluice/replica/launch_check.h"
-#include "sluice/replica/transport.h"
+#include "sluice/replica/transport/transport.h"
 
 namespace sluice::replica {
 namespace {

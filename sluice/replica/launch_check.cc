@@ -5,12 +5,12 @@
 #include <sstream>
 
 #include "sluice/base/error.h"
-#include "sluice/base/number.h"
 #include "sluice/base/result.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
-#include "sluice/device/lower.h"
-#include "sluice/device/program.h"
+#include "sluice/device/program/lower.h"
+#include "sluice/device/program/program.h"
 #include "sluice/replica/loss.h"
 
 namespace sluice::replica {

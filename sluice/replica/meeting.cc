@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/files/secret.h"
+#include "sluice/base/formats/sha256.h"
 #include "sluice/base/log.h"
-#include "sluice/base/secret.h"
-#include "sluice/base/sha256.h"
-#include "sluice/base/strings.h"
-#include "sluice/replica/store_client.h"
-#include "sluice/replica/store_server.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/replica/store/store_client.h"
+#include "sluice/replica/store/store_server.h"
 
 namespace sluice::replica {
 namespace meeting_detail {

@@ -7,7 +7,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/replica/placement.h"
-#include "sluice/replica/sockets.h"
+#include "sluice/replica/transport/sockets.h"
 
 namespace sluice::replica {
 

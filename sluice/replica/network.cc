@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "sluice/base/hostlist.h"
+#include "sluice/base/text/hostlist.h"
 
 namespace sluice::replica {
 

@@ -5,10 +5,10 @@
 #include <mutex>
 #include <vector>
 
-#include "sluice/base/hostlist.h"
 #include "sluice/base/log.h"
-#include "sluice/base/number.h"
-#include "sluice/base/printable.h"
+#include "sluice/base/text/hostlist.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/printable.h"
 
 namespace sluice::replica {
 namespace {

@@ -8,16 +8,16 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
-#include "sluice/base/hostlist.h"
 #include "sluice/base/log.h"
-#include "sluice/base/number.h"
-#include "sluice/base/printable.h"
 #include "sluice/base/process.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/hostlist.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/replica/loss.h"
 #include "sluice/replica/meeting.h"
-#include "sluice/replica/store_client.h"
+#include "sluice/replica/store/store_client.h"
 
 namespace sluice::replica {
 namespace processes_detail {
@@ -74,8 +74,12 @@ Processes::Processes(Placement placement, const Timeouts& timeouts)
 
 Processes::~Processes() {
   pulse_.reset();
-  if (!met_) return;
-  // The others may still read gathered values, or why the run ended.
+  if (!at_once_) return;
+  // The others may still read gathered values, or why the run ended, which it may do before all have met.
+  if (!met_) {
+    const auto ended = try_get(Pulse::kEnded);
+    if (!ended || !*ended) return;
+  }
   constexpr double kPatience = 5;
   const double deadline = base::monotonic_seconds() + kPatience;
   auto left = at_once_->add("left", 1);

@@ -11,11 +11,13 @@
 
 #include "sluice/base/build_id.h"
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/replica/loss.h"
 #include "sluice/replica/meeting.h"
-#include "sluice/replica/sockets.h"
-#include "sluice/replica/store_client.h"
+#include "sluice/replica/pulse.h"
+#include "sluice/replica/store/store_client.h"
 #include "sluice/replica/testing/crew.h"
+#include "sluice/replica/transport/sockets.h"
 
 namespace sluice::replica {
 namespace processes_testing {
@@ -294,10 +296,21 @@ TEST(Processes, NumbersAndAddressesThatCannotBe) {
   EXPECT_THAT(Processes::join({0, 2, "localhost", "a test"}).error().what(), HasSubstr("must be host:port"));
 }
 
+// Writes into the store as a process that has the key and speaks the store's language, but does not join.
+void set_in_store(const Placement& mine, const std::string& key, const std::string& bytes) {
+  const auto port =
+      static_cast<uint16_t>(std::stoi(mine.coordinator.substr(mine.coordinator.rfind(':') + 1)));
+  const auto met = base::value_or_throw(meet(mine, "127.0.0.1", port, "", seconds(60)));
+  const Patience patience = until(base::monotonic_seconds() + 60);
+  auto store = base::value_or_throw(StoreConnection::open({met.store}, "", patience));
+  base::value_or_throw(store.ask({StoreOrder::kSet, {base::str(met.name, ' ', key), bytes}}, patience));
+}
+
 SLUICE_PART(SomeoneFails) {
   const auto joined = Processes::join(my_placement());
   ASSERT_TRUE(joined) << joined.error().what();
   Processes& all = **joined;
+  ASSERT_TRUE(all.barrier("all are here"));
   if (all.index() == 2) {
     all.fail("the disk is full");
   } else {
@@ -305,6 +318,20 @@ SLUICE_PART(SomeoneFails) {
     ASSERT_FALSE(texts);
     EXPECT_THAT(texts.error().what(), HasSubstr("process 2: the disk is full"));
   }
+}
+
+// Process 2 fails before the others have met it, and process 1 comes a second after process 0 has seen that.
+SLUICE_PART(SomeoneFailsBeforeAllHaveMet) {
+  const Placement mine = my_placement();
+  if (mine.process_id < 2) {
+    if (mine.process_id == 1) std::this_thread::sleep_for(seconds(2));
+    const auto joined = Processes::join(mine);
+    ASSERT_FALSE(joined);
+    EXPECT_THAT(joined.error().what(), HasSubstr("process 2: the disk is full"));
+    return;
+  }
+  set_in_store(mine, base::str("value ", Pulse::kEnded), failed_text(2, "the disk is full"));
+  std::this_thread::sleep_for(seconds(4));
 }
 
 // Process 1 has the key and speaks the store's language, but what it says of itself is not what a process
@@ -317,14 +344,9 @@ SLUICE_PART(Damaged) {
     std::cout << "error: " << joined.error().what() << std::endl;
     return;
   }
-  const auto port =
-      static_cast<uint16_t>(std::stoi(mine.coordinator.substr(mine.coordinator.rfind(':') + 1)));
-  const auto met = base::value_or_throw(meet(mine, "127.0.0.1", port, "", seconds(60)));
-  const Patience patience = until(base::monotonic_seconds() + 60);
-  auto store = base::value_or_throw(StoreConnection::open({met.store}, "", patience));
   const std::string key = std::getenv("SLUICE_TEST_KEY");
   const std::string bytes = base::value_or_throw(base::read_file(std::getenv("SLUICE_TEST_BYTES")));
-  base::value_or_throw(store.ask({StoreOrder::kSet, {met.name + ' ' + key, bytes}}, patience));
+  set_in_store(mine, key, bytes);
   std::this_thread::sleep_for(seconds(2));
 }
 
@@ -373,7 +395,10 @@ TEST(Processes, AStoppedOneIsNamed) {
   testing::run_and_stop("Stopped", 3, 0);
 }
 
-TEST(Processes, WhoGoesOnNoMoreTellsTheOthers) { run_part("SomeoneFails", 3); }
+TEST(Processes, WhoGoesOnNoMoreTellsTheOthers) {
+  run_part("SomeoneFails", 3);
+  run_part("SomeoneFailsBeforeAllHaveMet", 3);
+}
 
 }  // namespace processes_testing
 }  // namespace sluice::replica

@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/secret.h"
-#include "sluice/base/sha256.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/secret.h"
+#include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::replica {
 namespace {

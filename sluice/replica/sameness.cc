@@ -1,15 +1,16 @@
 #include "sluice/replica/sameness.h"
 
-#include <functional>
+#include <algorithm>
+#include <cstring>
 #include <set>
-#include <string_view>
 
 #include "sluice/base/error.h"
+#include "sluice/base/formats/hash.h"
 #include "sluice/base/result.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
 #include "sluice/replica/collectives.h"
 #include "sluice/replica/loss.h"
@@ -40,10 +41,22 @@ NamedTensors of_this_process(const NamedTensors& tensors) {
   return found;
 }
 
+// Hashes bytes as words of eight, the last one filled with zeros. Other processes compare the hash, so it is
+// not std::hash, which two builds may compute differently.
+uint64_t hash_bytes(const char* bytes, size_t size) {
+  uint64_t hash = base::mix_word(0, size);
+  for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + at, std::min(sizeof word, size - at));
+    hash = base::mix_word(hash, word);
+  }
+  return hash;
+}
+
 std::string checksum(const at::Tensor& tensor) {
   const at::Tensor host = device::download(tensor, "session.prepare", Sameness::kProcess);
-  const std::string_view bytes(static_cast<const char*>(host.const_data_ptr()), host.nbytes());
-  return base::str(std::hash<std::string_view>()(bytes), ' ', host.sizes());
+  return base::str(hash_bytes(static_cast<const char*>(host.const_data_ptr()), host.nbytes()), ' ',
+                   host.sizes());
 }
 
 void mark_global(const NamedTensors& tensors) {

@@ -5,9 +5,9 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/capture/capture.h"
-#include "sluice/device/program.h"
+#include "sluice/device/program/program.h"
 #include "sluice/device/runtime.h"
 
 namespace sluice::sessions {

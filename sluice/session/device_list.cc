@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::sessions {
 namespace {

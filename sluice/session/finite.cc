@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::sessions {
 namespace finite_detail {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sluice/base/result.h"
-#include "sluice/session/checkpoint.h"
+#include "sluice/session/files/checkpoint.h"
 
 namespace sluice::sessions {
 

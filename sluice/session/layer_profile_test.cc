@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/session/session.h"
 
 namespace sluice {
@@ -42,9 +42,11 @@ Pages profile(Session& session, const std::vector<torch::Tensor>& parameters, co
   torch::optim::SGD optimizer(parameters, 0.01);
   session.profile(5, 9, folder.path());
   for (int i = 0; i < 9; ++i) {
-    loss().backward();
+    const torch::Tensor value = loss();
+    value.backward();
     session.step(optimizer);
     optimizer.zero_grad();
+    value.item();  // the device has computed the whole step, and nothing of the next one
   }
   return {file_in(folder.path(), ".layers.json"), file_in(folder.path(), ".txt")};
 }
@@ -55,14 +57,13 @@ const json* find(const json& page, const std::string& name, const std::string& p
   return nullptr;
 }
 
-// A row of so many calls and operations a step. The host's steps begin and end somewhere in a program of the
-// device, so four of them may hold a fourth of a program more or less.
+// A row with this number of calls and of floating-point operations in a step.
 void expect_row(const json& page, const std::string& name, const std::string& pass, double calls,
                 double flops) {
   const json* const row = find(page, name, pass);
   ASSERT_NE(row, nullptr) << name << " " << pass << " in " << page.dump(1);
-  EXPECT_NEAR(row->at("calls").get<double>(), calls, 0.4 * calls) << name << " " << pass;
-  EXPECT_NEAR(row->at("flops").get<double>(), flops, 0.4 * flops) << name << " " << pass;
+  EXPECT_NEAR(row->at("calls").get<double>(), calls, 0.01 * calls) << name << " " << pass;
+  EXPECT_NEAR(row->at("flops").get<double>(), flops, 0.01 * flops) << name << " " << pass;
   EXPECT_GT(row->at("bytes").get<double>(), 0);
   EXPECT_GT(row->at("ms").get<double>(), 0);
 }
@@ -95,8 +96,9 @@ TEST(LayerProfile, KernelsAndWhatLiesBetweenAreTheStep) {
   ASSERT_NE(pages.layers, "") << pages.words;
   const json page = json::parse(pages.layers);
   const double step = page.at("ms"), kernels = page.at("layers_ms"), compiled = page.at("compiled_ms");
-  EXPECT_NEAR(kernels + compiled, step, 0.05 * step) << page.dump(1);
-  EXPECT_GT(kernels, 0.1 * step) << page.dump(1);
+  EXPECT_NEAR(kernels + compiled + page.at("no_program_ms").get<double>(), step, 1e-6 * step) << page.dump(1);
+  EXPECT_GT(kernels, 0) << page.dump(1);
+  EXPECT_GT(compiled, 0) << page.dump(1);
   double sum = page.at("no_program_ms");
   for (const json& row : page.at("rows")) sum += row.at("ms").get<double>();
   EXPECT_NEAR(sum, step, 1e-6 * step);

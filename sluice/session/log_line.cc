@@ -3,7 +3,7 @@
 #include <iomanip>
 #include <sstream>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::sessions {
 

@@ -6,9 +6,9 @@
 
 #include <cmath>
 
-#include "sluice/base/file.h"
-#include "sluice/session/checkpoint.h"
-#include "sluice/session/save.h"
+#include "sluice/base/files/file.h"
+#include "sluice/session/files/checkpoint.h"
+#include "sluice/session/files/save.h"
 
 namespace sluice::sessions {
 namespace {

@@ -4,9 +4,10 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/log.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/variables.h"
-#include "sluice/session/ahead_program.h"
+#include "sluice/session/ahead/ahead_program.h"
+#include "sluice/session/ahead/remote_programs.h"
 #include "sluice/session/device_list.h"
 #include "sluice/session/session_state.h"
 
@@ -99,6 +100,7 @@ void warn_of_idle_variables(const Session& session) {
 }  // namespace start_detail
 
 Session start(const Options& options) {
+  sessions::keep_programs_in_buckets();
   Session session(std::make_shared<Session::State>(sessions::compile_instead_of_running(options)));
   start_detail::warn_of_idle_variables(session);
   return session;

@@ -1,6 +1,6 @@
 #include <charconv>
 
-#include "sluice/stablehlo/builder_impl.h"
+#include "sluice/stablehlo/builder/impl.h"
 
 namespace sluice::stablehlo {
 namespace {

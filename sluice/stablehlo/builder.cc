@@ -6,7 +6,7 @@
 #include <functional>
 
 #include "sluice/base/check.h"
-#include "sluice/stablehlo/builder_impl.h"
+#include "sluice/stablehlo/builder/impl.h"
 
 namespace sluice::stablehlo {
 namespace {

@@ -20,6 +20,8 @@ inline constexpr std::string_view kMaximum = "stablehlo.maximum";
 inline constexpr std::string_view kSoftmax = "softmax", kSoftmaxGradient = "softmax_gradient";
 // The gradient of each row's loss [N, 1, …] → the scores' gradient [N, C, …], 0 except at each row's label.
 inline constexpr std::string_view kNllGradient = "nll_gradient";
+// Scores [N, C], a label of each row in [0, C), an integer [N, 1] → each row's score of its label, [N, 1].
+inline constexpr std::string_view kLabelScore = "label_score";
 
 // For each channel of x [N, C, …]: x, momentum, running mean, running variance → mean, biased variance, 1 /
 // sqrt(variance + eps) and, if there is a momentum, both running statistics after this batch. eps.

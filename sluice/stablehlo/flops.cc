@@ -5,9 +5,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "sluice/base/hash.h"
-#include "sluice/base/number.h"
-#include "sluice/stablehlo/builder_impl.h"
+#include "sluice/base/formats/hash.h"
+#include "sluice/base/text/number.h"
+#include "sluice/stablehlo/builder/impl.h"
 
 namespace sluice::stablehlo {
 

@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::stablehlo::literal {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <unordered_map>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/stablehlo/location.h"
 
 namespace sluice::stablehlo {

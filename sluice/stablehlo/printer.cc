@@ -3,7 +3,7 @@
 #include <cctype>
 #include <charconv>
 
-#include "sluice/stablehlo/builder_impl.h"
+#include "sluice/stablehlo/builder/impl.h"
 
 namespace sluice::stablehlo {
 namespace {

@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "sluice/base/check.h"
-#include "sluice/stablehlo/builder_impl.h"
+#include "sluice/stablehlo/builder/impl.h"
 
 namespace sluice::stablehlo {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sluice/base/hash.h"
+#include "sluice/base/formats/hash.h"
 
 namespace sluice::text {
 

@@ -2,9 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/file.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::text {
 namespace {

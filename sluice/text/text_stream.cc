@@ -3,7 +3,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::text {
 namespace {

@@ -6,12 +6,12 @@
 #include <mutex>
 #include <utility>
 
-#include "sluice/base/clock.h"
-#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
 #include "sluice/base/result.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/order/length_buckets.h"
+#include "sluice/data/serial_stream.h"
 #include "sluice/data/stream_state.h"
 #include "sluice/text/masking.h"
 #include "sluice/text/token_rows.h"
@@ -91,59 +91,36 @@ void check(const TokenBatchOptions& options) {
 }
 
 // The batches of one epoch for the replicas of one part.
-class TokenStream : public data::Stream {
+class TokenStream : public data::SerialStream {
  public:
-  TokenStream(std::shared_ptr<const State> state, const data::OpenOptions& options, std::string prefix)
-      : state_(std::move(state)),
-        options_(options),
-        prefix_(std::move(prefix)),
-        plan_(state_->set, state_->options, options.epoch, options.parts * options.replicas),
-        at_(options.skip_batches) {
+  TokenStream(std::shared_ptr<const State> state, const data::OpenOptions& options, std::string order)
+      : SerialStream(options, std::move(order)),
+        state_(std::move(state)),
+        plan_(state_->set, state_->options, options.epoch, options.parts * options.replicas) {
     if (state_->options.masking) masking_.emplace(*state_->options.masking);
     plan_.skip(options.skip_batches);
   }
 
-  std::optional<data::Batch> next() override {
-    const base::Stopwatch busy;
-    if (!plan_.next(planned_)) return std::nullopt;
-    data::Batch batch = make();
-    ++at_;
-    statistics_.samples += batch.count;
-    ++statistics_.batches;
-    statistics_.decoder_busy += busy.seconds();
-    return batch;
-  }
-  std::string state() const override { return base::str(prefix_, " batches=", at_); }
-  data::Statistics statistics() const override {
-    data::Statistics result = statistics_;
-    result.decoders = 1;
-    result.seconds = clock_.seconds();
-    return result;
-  }
-
  private:
-  data::Batch make();
+  std::optional<data::Batch> make() override;
   void fill(const Row& row, std::int64_t at, data::Batch& batch);
   std::int64_t put_piece(const Piece& piece, std::int64_t* ids);
 
   std::shared_ptr<const State> state_;
-  data::OpenOptions options_;
-  std::string prefix_;
   RowPlan plan_;
-  std::int64_t at_;
   RowBatch planned_;
   std::optional<Masking> masking_;
   std::vector<std::uint32_t> ids_;  // the ids of one piece
-  base::Stopwatch clock_;
-  data::Statistics statistics_;
 };
 
-data::Batch TokenStream::make() {
+std::optional<data::Batch> TokenStream::make() {
+  if (!plan_.next(planned_)) return std::nullopt;
   const TokenBatchOptions& options = state_->options;
+  const data::OpenOptions& part = this->options();
   const data::LengthShape shape = options.shapes[planned_.shape];
   const bool running = options.kind == RowKind::kRunning;
   const std::int64_t width = shape.length + (running && options.next_token ? 1 : 0);
-  const std::int64_t rows = shape.rows * options_.replicas, replicas = options_.parts * options_.replicas;
+  const std::int64_t rows = shape.rows * part.replicas, replicas = part.parts * part.replicas;
   data::Batch batch;
   const auto add = [&](ElementType type, std::vector<std::int64_t> sizes) {
     batch.columns.push_back({Array::zeros(type, std::move(sizes)), {}});
@@ -159,22 +136,18 @@ data::Batch TokenStream::make() {
     std::fill_n(batch.columns.back().array.data<std::int64_t>(), rows * predictions, -100);
   }
   batch.mask = Array::zeros(ElementType::kBool, {rows});
-  for (std::int64_t r = 0; r < options_.replicas; ++r) {
+  for (std::int64_t r = 0; r < part.replicas; ++r) {
     std::int64_t row = r * shape.rows;
-    for (auto j = static_cast<std::size_t>(options_.part * options_.replicas + r); j < planned_.rows.size();
+    for (auto j = static_cast<std::size_t>(part.part * part.replicas + r); j < planned_.rows.size();
          j += static_cast<std::size_t>(replicas), ++row) {
       batch.mask.data<bool>()[row] = true;
       batch.keys.push_back(base::str(planned_.rows[j].key));
       fill(planned_.rows[j], row, batch);
     }
   }
-  batch.count = static_cast<std::int64_t>(batch.keys.size());
   batch.image = batch.columns[0].array;
   if (options.kind == RowKind::kDocuments) batch.lengths = batch.columns[1].array;
   batch.global_count = static_cast<std::int64_t>(planned_.rows.size());
-  batch.weight = static_cast<float>(static_cast<double>(batch.count * options_.parts) /
-                                    static_cast<double>(batch.global_count));
-  batch.index = at_;
   return batch;
 }
 
@@ -213,8 +186,9 @@ void TokenStream::fill(const Row& row, std::int64_t at, data::Batch& batch) {
   Array& places = batch.columns[batch.columns.size() - 2].array;
   Array& targets = batch.columns.back().array;
   const std::int64_t count = places.shape()[1];
-  masking_->draw(base::key({options.seed, static_cast<std::uint64_t>(options_.epoch), row.key, 1}), used, ids,
-                 count, places.data<std::int64_t>() + at * count, targets.data<std::int64_t>() + at * count);
+  masking_->draw(base::key({options.seed, static_cast<std::uint64_t>(this->options().epoch), row.key, 1}),
+                 used, ids, count, places.data<std::int64_t>() + at * count,
+                 targets.data<std::int64_t>() + at * count);
 }
 
 // Describes everything that the order of an epoch depends on.

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
 #include "sluice/text/masking.h"
 #include "sluice/text/test_tokenizer.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/data/shards/urls.h"
 #include "sluice/text/tools/mapped_file.h"
 #include "sluice/text/tools/token_format.h"

@@ -5,7 +5,7 @@
 
 #include <cstring>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/text/test_tokenizer.h"
 #include "sluice/text/test_tokens.h"
 #include "sluice/text/tools/pack.h"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sluice/base/result.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/text/permutation.h"
 
 namespace sluice::text {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <numeric>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/text/test_tokenizer.h"
 #include "sluice/text/test_tokens.h"
 

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <mutex>
 
-#include "sluice/base/file.h"
-#include "sluice/base/sha256.h"
-#include "sluice/base/unique_json.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/sha256.h"
+#include "sluice/base/formats/unique_json.h"
 #include "sluice/text/models/model.h"
 #include "sluice/text/steps/added_tokens.h"
 #include "sluice/text/steps/decoder.h"

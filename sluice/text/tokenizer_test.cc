@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
 #include "sluice/text/characters/regex.h"
 #include "sluice/text/characters/unicode.h"

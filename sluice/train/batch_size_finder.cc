@@ -11,12 +11,12 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/session/log_line.h"
 #include "sluice/train/callback.h"
-#include "sluice/train/training.h"
+#include "sluice/train/train_task.h"
 
 namespace sluice::train {
 namespace batch_size_finder_detail {
@@ -148,7 +148,7 @@ BatchSizeTrial run_trial(const TrainOptions& options, int64_t batch_size, bool& 
   of_trial.fast_dev_run = kSteps;
   of_trial.test.clear();
   of_trial.test_size = 0;
-  of_trial.resume.clear();
+  of_trial.resume = {};
   of_trial.metrics.clear();
   BatchSizeTrial trial;
   trial.batch_size = batch_size;

@@ -4,9 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/error.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::train {
 

@@ -24,7 +24,7 @@ enum class OptimizerKind { kSgd, kAdam, kAdamW, kRmsProp, kAdagrad };
 // tokens (masked), or the classes of texts.
 enum class Task { kImages, kClm, kMlm, kClassify };
 using text::LongDocument;
-// The schedules that train/schedule.h computes.
+// The schedules that optimizers/schedule.h computes.
 enum class LrSchedule {
   kConstant,
   kStep,

@@ -51,7 +51,7 @@ Steps classification(const TrainOptions& options, std::function<torch::Tensor(co
             .target = batch.label};
   };
   steps.metrics = {metrics::TopK(1).named("accuracy")};
-  for (metrics::Metric& metric : metrics::parse("--metrics", options.metrics, options.classes))
+  for (metrics::Metric& metric : metrics::make_metrics(options.metrics, options.classes))
     steps.metrics.push_back(std::move(metric));
   steps.monitor = {.name = "accuracy", .higher_is_better = true};
   return steps;

@@ -6,11 +6,12 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/shards/tar_writer.h"
-#include "sluice/session/checkpoint.h"
-#include "sluice/session/tensor_set.h"
+#include "sluice/session/files/checkpoint.h"
+#include "sluice/session/files/tensor_set.h"
+#include "sluice/train/run/test_clock.h"
 #include "sluice/train/testing/small_training.h"
 #include "sluice/train/trainer.h"
 
@@ -209,7 +210,7 @@ TEST_P(Fit, GoesOnWithSeveralOptimizersAsIfItHadNotStopped) {
   start();
   fit(steps);
   options_.max_steps = 0;
-  options_.resume = "auto";
+  options_.resume.from_last = true;
   start();
   fit(steps);
   const auto parts = base::value_or_throw(sessions::read_checkpoint(folder_.path("parts/last")));
@@ -369,6 +370,43 @@ TEST_P(Fit, TestsWithinEpochsChangeNothingElse) {
     EXPECT_TRUE(torch::equal(weights[0][i].second, weights[1][i].second)) << weights[0][i].first;
 }
 
+// No case depends on how fast the machine is: each update takes longer than 1e-12 minutes, and no run an
+// hour.
+TEST_P(Fit, TestsAfterMinutes) {
+  const auto tested_steps = [&](double minutes, int64_t epochs) {
+    options_.test_every_minutes = minutes;
+    options_.epochs = epochs;  // of six steps
+    model_ = torch::nn::Linear(torch::nn::LinearOptions(3, 1));
+    fit(regression());
+    std::vector<int64_t> steps;
+    for (const auto& row : rows("test")) steps.push_back(row["step"].get<int64_t>());
+    if (is_initialized()) shutdown();
+    return steps;
+  };
+  EXPECT_EQ(tested_steps(1e-12, 1), (std::vector<int64_t>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(tested_steps(60, 1), (std::vector<int64_t>{6}));
+  const auto last = base::value_or_throw(sessions::read_progress(folder_.path("run/last")));
+  EXPECT_EQ(last.callbacks.count("test clock"), 1U);
+  EXPECT_EQ(tested_steps(0, 1), (std::vector<int64_t>{6}));
+  // A resumed run continues the count, and tests at once if its minutes were over.
+  options_.resume.from_last = true;
+  EXPECT_EQ(tested_steps(1e-12, 2), (std::vector<int64_t>{6, 7, 8, 9, 10, 11, 12}));
+  options_.test_every_minutes = -1;
+  EXPECT_THROW(Trainer(options_, sets()), Error);
+}
+
+TEST(TestClock, ContinuesFromItsState) {
+  TestClock clock;
+  EXPECT_LT(clock.seconds(), 3600);
+  clock.load("3600");
+  EXPECT_GE(clock.seconds(), 3600);
+  TestClock resumed;
+  resumed.load(clock.state());
+  EXPECT_GE(resumed.seconds(), 3600);
+  EXPECT_THROW(resumed.load("soon"), Error);
+  EXPECT_THROW(resumed.load("-1"), Error);
+}
+
 TEST_P(Fit, ValidatesAndPredicts) {
   Steps steps = regression();
   steps.predict_step = [&](Batch& batch) {
@@ -505,7 +543,7 @@ TEST_P(Fit, StopsEarlyAndGoesOnCounting) {
   options_.epochs = 3;
   run(losses);
   options_.epochs = 10;
-  options_.resume = "auto";
+  options_.resume.from_last = true;
   EXPECT_EQ(run({3.999, 1}).first, 4 * 6);
   EXPECT_EQ(run({1}).first, 4 * 6);  // it has ended, and stays so
   EXPECT_THROW(EarlyStopping({.patience = 0}), Error);
@@ -530,7 +568,7 @@ TEST_P(Fit, KeepsTheCheckpointsOfTheBestTests) {
   const std::string last = folder_.path("run/last"), more = folder_.path("run/top-000000036");
   std::filesystem::copy(last, more, std::filesystem::copy_options::recursive);
   options_.epochs = 7;
-  options_.resume = "auto";
+  options_.resume.from_last = true;
   fit(told(regression(), {1}));
   EXPECT_EQ(kept(), (std::vector<std::string>{"top-000000012", "top-000000024", "top-000000042"}));
 }
@@ -570,14 +608,14 @@ TEST_P(Fit, CallbacksAreCalledAndNamedInErrors) {
   const auto saved = base::value_or_throw(sessions::read_checkpoint(folder_.path("run/last")));
   EXPECT_EQ(saved.progress.step, 6);
   EXPECT_EQ(saved.progress.callbacks.at("counter"), "6");
-  options_.resume = "auto";
+  options_.resume.from_last = true;
   auto counter = std::make_shared<Counter>();
   EXPECT_EQ(run(counter), "");
   EXPECT_EQ(counter->begun, 1);
   EXPECT_EQ(counter->steps, 18);
   EXPECT_EQ(counter->tests, 2);
   testing::internal::CaptureStdout();
-  options_.resume.clear();
+  options_.resume = {};
   EXPECT_EQ(message([&] {
               Trainer trainer(options_, sets());
               trainer.add(std::make_shared<Stateless>());

@@ -2,14 +2,18 @@
 
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/quantity.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/session/log_line.h"
-#include "sluice/train/training.h"
-#include "sluice/train/value_text.h"
+#include "sluice/train/log/value_text.h"
+#include "sluice/train/loop/training.h"
 
 namespace sluice::train {
 namespace learning_rate_finder_detail {
@@ -100,108 +104,115 @@ class StateBefore {
   std::vector<sessions::NamedTensors> states_;
 };
 
-}  // namespace learning_rate_finder_detail
+// Makes one update; returns the loss before it.
+double sweep_step(RunParts& parts, const std::function<std::shared_ptr<Batch>()>& next_batch) {
+  const RunSetup& given = parts.given;
+  Session& session = given.session;
+  BatchGroup group(given.options.accumulate, session.replicas());
+  for (int64_t i = 0; i < group.batches(); ++i) {
+    auto batch = next_batch();
+    if (!batch) throw_error(Code::kInvalidArgument, "the training set has no batch");
+    std::optional<Accumulate> more;
+    if (i + 1 < group.batches()) more.emplace(session);
+    parts.steps.train_batch(*batch, group);
+    if (!more) group.scale_gradients(given.module);
+    session.step(parts.optimizers.all(), given.clip());
+  }
+  // All processes must see the loss at the same step, so each step is waited for.
+  double loss = 0;
+  session.after_step({group.means().front().second}, [&](const std::vector<torch::Tensor>& host) {
+    loss = host.front().to(torch::kDouble).mean().item<double>();
+  });
+  session.finish();
+  return loss;
+}
 
-LearningRates Training::sweep_learning_rates(const LearningRateSweep& sweep) {
+void report(const LearningRates& found, RunParts& parts) {
+  LogFolder& folder = parts.folder;
+  const std::string file = folder.path("learning_rates.csv"), shown = folder.shown("learning_rates.csv");
+  if (parts.given.session.is_leader()) {
+    base::value_or_throw(base::make_directories(base::parent_path(file)));
+    base::value_or_throw(base::write_file_atomically(file, table(found)));
+  }
+  folder.finish();
+  const auto steps = static_cast<int64_t>(found.losses.size());
+  const std::string range = base::str("Learning rates from ", number_text(found.rates.front()), " to ",
+                                      number_text(found.rates.back()), " in ", base::counted(steps, "step"));
+  const std::string rate = found.suggestion ? three_digits(*found.suggestion) : "";
+  parts.log.line(found.suggestion ? base::str(range, ": the loss falls fastest at ", rate, ", so try --lr ",
+                                              rate, " (", shown, ").")
+                                  : base::str(range, " are too few to suggest one (", shown, ")."));
+}
+
+void check(const LearningRateSweep& sweep, const Steps& steps) {
   if (!(sweep.min > 0 && sweep.max > sweep.min && sweep.steps > 1 && sweep.diverged > 1))
     throw_error(Code::kInvalidArgument,
                 base::str("a sweep of learning rates needs 0 < min < max, 2 steps or more and a factor above "
                           "1 at which it has diverged, not ",
                           sweep.min, ", ", sweep.max, ", ", sweep.steps, " and ", sweep.diverged));
-  if (!steps_.training_step)
+  if (!steps.training_step)
     throw_error(Code::kInvalidArgument,
                 "a sweep of learning rates needs a training_step: an updating_step has several losses");
-  restore();
-  prepare();
-  torch::Generator generator = at::detail::getDefaultCPUGenerator();
-  const torch::Tensor random = generator.get_state();
-  sessions::NamedTensors before;
-  for (const auto& [name, tensor] : sessions::module_tensors(model_))
-    before.emplace_back(name, tensor.detach().clone());
-  const learning_rate_finder_detail::StateBefore state_before(optimizers(), model_);
-  model_.train();
-  epoch_means_.emplace(session_);
-  LearningRates found;
-  learning_rate_finder_detail::Losses losses(sweep.diverged);
+}
+
+// Trains with rising rates. Returns whether a signal came.
+bool sweep_rates(RunParts& parts, const LearningRateSweep& sweep, LearningRates& found) {
+  const RunSetup& given = parts.given;
+  Losses losses(sweep.diverged);
   int64_t epoch = 0;
-  std::optional<Feed> feed(train_.feed(session_, epoch, 0));
+  std::optional<Feed> feed(given.train.feed(given.session, epoch, 0));
   const auto next_batch = [&] {
     auto batch = feed->next();
     if (batch) return batch;
-    feed.emplace(train_.feed(session_, ++epoch, 0));
+    feed.emplace(given.train.feed(given.session, ++epoch, 0));
     return feed->next();
   };
   bool goes_on = true, stopped = false;
   for (int64_t step = 0; step < sweep.steps && goes_on && !stopped; ++step) {
     const double place = static_cast<double>(step) / static_cast<double>(sweep.steps - 1);
     found.rates.push_back(sweep.min * std::pow(sweep.max / sweep.min, place));
-    set_learning_rates(found.rates.back());
-    torch::manual_seed(base::key({options_.seed, static_cast<uint64_t>(step)}));
-    goes_on = losses.add(found, sweep_step(next_batch));
-    stopped = agreed_halt() == Halt::kSignal;
-    console_.progress("Learning rates", step + 1, sweep.steps,
-                      base::str("Loss=", sessions::fixed(found.losses.back(), 5)));
+    parts.optimizers.set_first_rate(found.rates.back());
+    torch::manual_seed(base::key({given.options.seed, static_cast<uint64_t>(step)}));
+    goes_on = losses.add(found, sweep_step(parts, next_batch));
+    stopped = parts.limits.agreed_halt() == Halt::kSignal;
+    parts.log.console().progress("Learning rates", step + 1, sweep.steps,
+                                 base::str("Loss=", sessions::fixed(found.losses.back(), 5)));
   }
+  return stopped;
+}
+
+}  // namespace learning_rate_finder_detail
+
+LearningRates sweep_learning_rates(RunSetup setup, const LearningRateSweep& sweep) {
+  namespace detail = learning_rate_finder_detail;
+  RunParts parts(std::move(setup));
+  torch::nn::Module& module = parts.given.module;
+  detail::check(sweep, parts.given.steps);
+  parts.start.restore();
+  parts.start.prepare(parts.callbacks, parts.optimizers);
+  torch::Generator generator = at::detail::getDefaultCPUGenerator();
+  const torch::Tensor random = generator.get_state();
+  sessions::NamedTensors before;
+  for (const auto& [name, tensor] : sessions::module_tensors(module))
+    before.emplace_back(name, tensor.detach().clone());
+  const detail::StateBefore state_before(parts.optimizers.all(), module);
+  module.train();
+  parts.epoch.begin();
+  LearningRates found;
+  const bool stopped = detail::sweep_rates(parts, sweep, found);
   {
     torch::NoGradGuard no_grad;
-    const auto own = sessions::module_tensors(model_);
+    const auto own = sessions::module_tensors(module);
     for (size_t i = 0; i < own.size(); ++i) own[i].second.copy_(before[i].second);
     state_before.restore();
   }
   generator.set_state(random);
-  session_.finish();
-  call_back("end", [this](Callback& callback) { callback.end(*this); });
+  parts.given.session.finish();
+  parts.callbacks.call("end", &Callback::end);
   if (stopped) throw_error(Code::kCancelled, "the sweep of learning rates was interrupted");
   if (const auto place = steepest_fall(found.smoothed)) found.suggestion = found.rates[*place];
-  report(found);
+  detail::report(found, parts);
   return found;
-}
-
-// Returns the loss before the update.
-double Training::sweep_step(const std::function<std::shared_ptr<Batch>()>& next_batch) {
-  BatchGroup group(options_.accumulate, session_.replicas());
-  for (int64_t i = 0; i < group.batches(); ++i) {
-    auto batch = next_batch();
-    if (!batch) throw_error(Code::kInvalidArgument, "the training set has no batch");
-    std::optional<Accumulate> more;
-    if (i + 1 < group.batches()) more.emplace(session_);
-    train_batch(*batch, group);
-    if (!more) group.scale_gradients(model_);
-    session_.step(optimizers(), clip());
-  }
-  // All processes must see the loss at the same step, so each step is waited for.
-  double loss = 0;
-  session_.after_step({group.means().front().second}, [&](const std::vector<torch::Tensor>& host) {
-    loss = host.front().to(torch::kDouble).mean().item<double>();
-  });
-  session_.finish();
-  return loss;
-}
-
-void Training::set_learning_rates(double first) {
-  const double factor = first / optimizers_.front().rates.front();
-  for (const auto& [setup, rates] : optimizers_) {
-    auto& groups = setup.optimizer->param_groups();
-    for (size_t i = 0; i < groups.size(); ++i) groups[i].options().set_lr(rates.at(i) * factor);
-  }
-}
-
-void Training::report(const LearningRates& found) {
-  const std::string file = folder("learning_rates.csv");
-  if (session_.is_leader()) {
-    base::value_or_throw(base::make_directories(base::parent_path(file)));
-    base::value_or_throw(base::write_file_atomically(file, learning_rate_finder_detail::table(found)));
-  }
-  if (remote_) base::value_or_throw(remote_->finish());
-  const auto steps = static_cast<int64_t>(found.losses.size());
-  const std::string range = base::str("Learning rates from ", number_text(found.rates.front()), " to ",
-                                      number_text(found.rates.back()), " in ", base::counted(steps, "step"));
-  const std::string rate =
-      found.suggestion ? learning_rate_finder_detail::three_digits(*found.suggestion) : "";
-  console_.line(found.suggestion
-                    ? base::str(range, ": the loss falls fastest at ", rate, ", so try --lr ", rate, " (",
-                                shown("learning_rates.csv"), ").")
-                    : base::str(range, " are too few to suggest one (", shown("learning_rates.csv"), ")."));
 }
 
 }  // namespace sluice::train

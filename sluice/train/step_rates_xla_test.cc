@@ -4,7 +4,7 @@
 
 #include <filesystem>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/models/models.h"
 #include "sluice/session/session.h"

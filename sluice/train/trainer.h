@@ -138,7 +138,6 @@ class Trainer {
  private:
   TrainResult train(torch::nn::Module& model, const Forward& forward);
   LearningRates find_for(torch::nn::Module& model, const Forward& forward, const LearningRateSweep& sweep);
-  void add_callbacks();  // the callbacks that the options ask for
   std::unique_ptr<State> state_;
 };
 

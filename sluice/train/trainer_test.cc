@@ -9,16 +9,17 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/data/shards/tar_writer.h"
 #include "sluice/data/torch_adapter.h"
+#include "sluice/metrics/parse_names.h"
 #include "sluice/models/models.h"
-#include "sluice/session/checkpoint.h"
+#include "sluice/session/files/checkpoint.h"
 #include "sluice/train/classification.h"
-#include "sluice/train/evaluate.h"
-#include "sluice/train/optimizers.h"
+#include "sluice/train/evaluation/evaluate.h"
+#include "sluice/train/loop/training.h"
+#include "sluice/train/optimizers/optimizers.h"
 #include "sluice/train/testing/small_training.h"
-#include "sluice/train/training.h"
 
 namespace sluice::train {
 namespace {
@@ -98,7 +99,7 @@ TEST(Trainer, AResumedRunIsTheUninterruptedOne) {
   capture(options, &result);
   EXPECT_EQ(result.steps, 6);
   options.epochs = 2;
-  options.resume = "auto";
+  options.resume.from_last = true;
   const std::string out = capture(options, &result);
   EXPECT_THAT(out, testing::HasSubstr("Going on from"));
   EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
@@ -135,7 +136,7 @@ TEST(Trainer, AStopInMidEpochSavesAndGoesOn) {
   EXPECT_EQ(result.exit_status, kTerminated);
   EXPECT_EQ(result.steps, 7);
   EXPECT_FALSE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
-  options.resume = "auto";
+  options.resume.from_last = true;
   EXPECT_THAT(train_until(/*step=*/0, &result), testing::HasSubstr("epoch 1, step 7"));
   EXPECT_EQ(result.exit_status, kDone);
   EXPECT_EQ(result.steps, 12);
@@ -159,7 +160,7 @@ TEST(Trainer, ANanLossStopsAndKeepsTheLastGoodCheckpoint) {
   options.epochs = 1;
   capture(options, &result);
   options.epochs = 2;
-  options.resume = "auto";
+  options.resume.from_last = true;
   options.lr = 1e25;
   EXPECT_THAT(refusal(options),
               testing::AllOf(testing::HasSubstr("the loss is"),
@@ -211,7 +212,7 @@ TEST(Trainer, OtherModelsCheckpointIsAnError) {
   capture(options, &result);
   options.model = "lenet";
   options.image_size = 16;
-  options.resume = folder.path("run/last");
+  options.resume.folder = folder.path("run/last");
   EXPECT_THAT(refusal(options),
               testing::HasSubstr("is not of this model: the tensor conv1.weight is missing"));
 }
@@ -223,7 +224,7 @@ TEST(Trainer, ResumingWithAnotherOptimizerIsAnError) {
   TrainResult result;
   capture(options, &result);
   options.epochs = 2;
-  options.resume = "auto";
+  options.resume.from_last = true;
   options.optimizer = OptimizerKind::kAdam;
   EXPECT_THAT(refusal(options),
               testing::HasSubstr(folder.path("run/last") + " holds the state of sgd, the run has adam: give "
@@ -242,7 +243,7 @@ TEST(Trainer, AnIncompleteCheckpointIsNoFreshStart) {
   const auto weights = [&] { return *base::read_file(folder.path("run/last/model.safetensors")); };
   const std::string before = weights();
   options.epochs = 2;
-  options.resume = "auto";
+  options.resume.from_last = true;
   EXPECT_THAT(refusal(options),
               testing::AllOf(testing::HasSubstr("run/last is no whole checkpoint: state.json "),
                              testing::HasSubstr("--weights")));
@@ -415,7 +416,7 @@ TEST(Trainer, MaxStepsEndInMidEpochAndCanGoOn) {
   EXPECT_THAT(out, testing::HasSubstr("2 epochs, but 17 steps at most; "));
   EXPECT_THAT(out, testing::HasSubstr("Epoch 2 test end "));
   EXPECT_THAT(out, testing::HasSubstr("Replica Train Samples=80, "));
-  options.resume = "auto";
+  options.resume.from_last = true;
   capture(options, &result);
   EXPECT_EQ(result.steps, 17);  // there is nothing left to do
   options.max_steps = 24;
@@ -439,7 +440,7 @@ TEST(Trainer, MaxTimeEndsTestedAndSaved) {
   const auto saved = base::value_or_throw(sessions::read_checkpoint(folder.path("run/last")));
   EXPECT_EQ(saved.progress.step, result.steps);
   // The time before a resume counts.
-  options.resume = "auto";
+  options.resume.from_last = true;
   capture(options, &result);
   EXPECT_EQ(result.steps, saved.progress.step);
 }
@@ -504,7 +505,7 @@ TEST(Trainer, ATrialKeepsNothing) {
   EXPECT_THAT(out,
               testing::HasSubstr("The trial of 3 steps and their test went well; nothing of it is kept.\n"));
   EXPECT_FALSE(base::path_exists(folder.path("run")));
-  options.resume = "auto";
+  options.resume.from_last = true;
   EXPECT_THROW(check(options), Error);
 }
 
@@ -583,7 +584,7 @@ TEST(Trainer, AResumedRunKeepsItsGroups) {
   TrainResult result;
   for (const OptimizerKind kind : {OptimizerKind::kAdamW, OptimizerKind::kRmsProp, OptimizerKind::kAdagrad}) {
     options.optimizer = kind;
-    options.resume.clear();
+    options.resume = {};
     options.lr = 1e-3;
     options.epochs = 2;
     options.logdir = folder.path("whole");
@@ -592,7 +593,7 @@ TEST(Trainer, AResumedRunKeepsItsGroups) {
     options.epochs = 1;
     capture(options, &result);
     options.epochs = 2;
-    options.resume = "auto";
+    options.resume.from_last = true;
     capture(options, &result);
     EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last"))) << name_of(kind);
   }
@@ -601,7 +602,7 @@ TEST(Trainer, AResumedRunKeepsItsGroups) {
 TEST(Trainer, AConfusionMatrixNamesTheClassesOfItsShards) {
   auto folder = scratch();
   TrainOptions options = small_training_on(write_shard(folder.path("a.tar")), folder.path("run"));
-  options.metrics = "confusion";
+  options.metrics = {{.kind = metrics::MetricName::Kind::kConfusion}};
   options.epochs = 1;
   options.test_batch_size = 10;  // 8 of 40 rows are padding
   TrainResult result;
@@ -626,7 +627,7 @@ TEST(Trainer, NamesMayBeAnyBytes) {
   ASSERT_TRUE(base::make_directories(data));
   TrainOptions options = small_training_on(write_shard(base::join_path(data, "caf\xe9-0.tar")), run);
   options.config = "logdir=\"" + run + "\"\npattern=\"\\xe9\"\n";
-  options.metrics = "confusion";
+  options.metrics = {{.kind = metrics::MetricName::Kind::kConfusion}};
   options.epochs = 1;
   options.test_batch_size = 10;
   options.json = true;
@@ -635,7 +636,7 @@ TEST(Trainer, NamesMayBeAnyBytes) {
   testing::internal::CaptureStderr();
   std::string out = capture(options, &result);
   options.epochs = 2;
-  options.resume = "auto";
+  options.resume.from_last = true;
   out += capture(options, &result);
   testing::internal::GetCapturedStderr();
   EXPECT_EQ(result.exit_status, kDone);
@@ -658,7 +659,8 @@ TEST(Trainer, NamesMayBeAnyBytes) {
 TEST(Trainer, MetricsOfEachTestAreShownAndWritten) {
   auto folder = scratch();
   TrainOptions options = small_training(folder.path("run"));
-  options.metrics = "top1,top2,recall_micro,f1_classes,auroc,confusion";
+  options.metrics = base::value_or_throw(
+      metrics::parse_names("--metrics", "top1,top2,recall_micro,f1_classes,auroc,confusion"));
   TrainResult result;
   const std::string out = capture(options, &result);
   EXPECT_THAT(out,
@@ -715,9 +717,9 @@ TEST(Trainer, SenselessOptionsAreErrors) {
               testing::HasSubstr("--remainder is drop, carry or pad"));
   EXPECT_THAT(message([](TrainOptions& o) { o.fake_data = false; }), testing::HasSubstr("--train"));
   EXPECT_THAT(message([](TrainOptions& o) { o.classes = 0; }), testing::HasSubstr("--classes"));
-  EXPECT_THAT(message([](TrainOptions& o) { o.metrics = "f1,acc"; }),
-              testing::HasSubstr("no metric \"acc\""));
-  EXPECT_THAT(message([](TrainOptions& o) { o.metrics = "top5"; }), testing::HasSubstr("there are 4"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.metrics = {{.k = 5}}; }), testing::HasSubstr("there are 4"));
+  EXPECT_THAT(message([](TrainOptions& o) { o.metrics = {{.k = 0}}; }),
+              testing::HasSubstr("--metrics: there is no metric \"top0\""));
   EXPECT_THAT(message([](TrainOptions& o) { o.batch_size = 0; }), testing::HasSubstr("--batch-size"));
   EXPECT_THAT(message([](TrainOptions& o) { o.betas = {0.9, 1}; }), testing::HasSubstr("--betas"));
   EXPECT_THAT(message([](TrainOptions& o) { o.clip_norm = o.clip_value = 1; }),
@@ -746,9 +748,14 @@ TEST(Trainer, SenselessOptionsAreErrors) {
   expect([](Options& o) { o.min_lr = 1, o.lr_schedule = LrSchedule::kCosine; },
          "--min-lr 1 is above --lr 0.05");
   expect([](Options& o) { o.target_accuracy = 101; }, "--target-accuracy takes per cent, 0 to 100, not 101");
-  expect([](Options& o) { o.max_bad = "lots"; }, "--max-bad takes a share of at most 100%, such as 0.1%");
-  expect([](Options& o) { o.max_bad = "101%"; }, "--max-bad");
-  expect([](Options& o) { o.max_bad = "nan"; }, "--max-bad");
+  expect(
+      [](Options& o) { o.max_bad = {.amount = 0.5, .percent = false}; },
+      "--max-bad takes a share of at most 100%, such as 0.1%, or a number of samples, such as 25, not '0.5'");
+  expect([](Options& o) { o.max_bad = {.amount = 101}; }, "--max-bad");
+  expect([](Options& o) { o.max_bad = {.amount = NAN}; }, "--max-bad");
+  expect([](Options& o) { o.profile = {.first = 3, .end = 3}; }, "--profile 3:3: expected FIRST:END");
+  expect([](Options& o) { o.profile = {.first = 3}; }, "--profile 3:0: expected FIRST:END");
+  expect([](Options& o) { o.shapes = {{8, 0}}; }, "--shapes: the shapes '8x0': expected ROWSxLENGTH");
   expect([](Options& o) { o.image_size = 0; }, "--image-size must be at least 1, not 0");
   expect([](Options& o) { o.test_size = -1; }, "--test-size must be at least 0, not -1");
   expect([](Options& o) { o.streams = 0; }, "--streams takes a number of 1 to 65536, not 0");

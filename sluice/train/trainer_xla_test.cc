@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "sluice/base/file.h"
-#include "sluice/session/checkpoint.h"
+#include "sluice/base/files/file.h"
+#include "sluice/session/files/checkpoint.h"
 #include "sluice/train/testing/small_training.h"
 #include "sluice/train/trainer.h"
 

@@ -2,8 +2,9 @@
 // theirs take.
 //
 // Usage: sluice_conformance_ahead --worker PROGRAM [--slice v3-8]… [--file reduce]… [--filter softmax]
-// One sample of each row, one program for the one slice and the next for the other; with
-// SLUICE_TEST_AHEAD=all all samples, in bf16 too, for each slice (a quarter of an hour of one core).
+// One sample of each row, one program for the one slice and the next for the other, and those of the Fourier
+// transforms in f64 too; with SLUICE_TEST_AHEAD=all all samples, in bf16 and f64 too, for each slice (more
+// than a quarter of an hour of one core).
 // Status 77 when the compiler of a slice (libtpu; for h100 and other GPUs XLA's CUDA plugin) is not
 // installed.
 #include <ATen/ATen.h>
@@ -17,9 +18,10 @@
 #include <string>
 #include <vector>
 
-#include "sluice/device/ahead.h"
 #include "sluice/device/device.h"
+#include "sluice/device/program/ahead.h"
 #include "sluice/estimate/ahead_worker.h"
+#include "sluice/estimate/peak.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 #include "tests/conformance/call.h"
 #include "tests/conformance/sample.h"
@@ -39,6 +41,7 @@ struct Options {
 struct Case {
   const Sample* sample;
   std::string dtype;
+  bool gradients = true;
   std::string name() const { return sample->where() + " in " + dtype; }
 };
 
@@ -72,11 +75,11 @@ std::vector<Sample> read_all() {
   return samples;
 }
 
-// libtpu multiplies no matrices of 64-bit integers; LibTorch's own tests are the only programs that ask for
-// it.
+// What libtpu does not compile: docs/compile.md names it, and the error names the operation.
 bool is_known(const Sample& sample, const std::string& why) {
-  return sample.file == "matmul" && why.find("X{64|128}") != std::string::npos &&
-         why.find(" dot(") != std::string::npos;
+  const auto says = [&](std::string_view words) { return why.find(words) != std::string::npos; };
+  if (sample.file == "matmul") return says("a TPU has no products of matrices of 64-bit integers");
+  return sample.file == "fft" && says("a TPU has no Fourier transforms of f64") && says("aten::_fft_");
 }
 
 bool has_floats(const Sample& sample) {
@@ -92,10 +95,10 @@ bool has_floats(const Sample& sample) {
   return false;
 }
 
-// The first element type of each sample, and bf16, in which a TPU multiplies; else of each operation's first
-// sample alone, in bf16 where it can be.
+// The first element type of each sample, bf16, in which a TPU multiplies, and f64; else of each operation's
+// first sample alone, in bf16 where it can be. Those in f64 come last, because some of them are refused.
 std::vector<Case> cases_of(const std::vector<Sample>& samples, const Options& options) {
-  std::vector<Case> cases;
+  std::vector<Case> cases, wide;
   std::set<std::string> seen;
   for (const Sample& sample : samples) {
     if (sample.fallback || sample.throws || sample.op.find(options.filter) == std::string::npos) continue;
@@ -105,40 +108,73 @@ std::vector<Case> cases_of(const std::vector<Sample>& samples, const Options& op
     // What LibTorch decomposes is made of rows that have samples of their own.
     if (!options.all && (sample.norow || !seen.insert(sample.op).second)) continue;
     const auto& types = sample.dtypes;
-    const bool in_bf16 = has_floats(sample) && sample.dtypes[0] != "bf16" &&
-                         std::find(types.begin(), types.end(), "bf16") != types.end();
+    const auto has = [&](const char* type) {
+      return sample.dtypes[0] != type && std::find(types.begin(), types.end(), type) != types.end();
+    };
+    const bool in_bf16 = has_floats(sample) && has("bf16");
     if (options.all || !in_bf16) cases.push_back({&sample, sample.dtypes[0]});
     if (in_bf16) cases.push_back({&sample, "bf16"});
+    if (has_floats(sample) && has("f64") && (options.all || sample.file == "fft"))
+      wide.push_back({&sample, "f64"});
   }
+  cases.insert(cases.end(), wide.begin(), wide.end());
   return cases;
 }
 
-// The call with its gradient; its results stay reachable in `kept`. "" or why LibTorch could not do it.
-std::string record(const Case& one, std::vector<Outcome>& kept) {
+// The call with its gradient. Its error is that of LibTorch, or that it read a value.
+Outcome record(const Case& one) {
   const auto op = find_op(one.sample->op);
-  if (!op) return "LibTorch has no op of this name";
+  if (!op) {
+    Outcome none;
+    none.error = "LibTorch has no op of this name";
+    return none;
+  }
   Inputs inputs = make_inputs(*one.sample, op->schema(), {one.dtype, one.sample->itypes[0]}, View::kPlain);
-  const bool gradients = !one.sample->nograd && !one.sample->random && !one.sample->gradfallback;
+  const bool gradients =
+      one.gradients && !one.sample->nograd && !one.sample->random && !one.sample->gradfallback;
   if (gradients) probe_gradients(*op, inputs);
-  kept.push_back(call(*op, inputs, {at::Device(at::kXLA, 0), false, gradients}));
-  return kept.back().error;
+  return call(*op, inputs, {at::Device(at::kXLA, 0), false, gradients});
 }
 
 struct Lowered {
   std::string text;
+  std::vector<Case> cases;  // those in the text
   std::vector<std::string> skipped;
 };
 
-Lowered lower_cases(const std::vector<Case>& cases) {
-  Lowered lowered;
-  device::Ahead ahead(1);
-  std::vector<Outcome> kept;
-  for (const Case& one : cases) {
-    const std::string error = record(one, kept);
-    if (!error.empty()) lowered.skipped.push_back(one.name() + ": " + error.substr(0, error.find('\n')));
+// Records the cases in one program; false if one had to be left out. A host read loses all that was recorded
+// before it, so the others have to be recorded again.
+bool lower_once(Lowered& lowered, std::string_view device_kind) {
+  device::Ahead ahead(1, /*explicit_nan=*/false, device_kind);
+  std::vector<Outcome> kept;  // the results stay reachable
+  std::vector<Case> left;
+  bool whole = true;
+  for (Case one : lowered.cases) {
+    Outcome outcome = record(one);
+    const std::string error = outcome.error.empty() ? outcome.gradient_error : outcome.error;
+    if (!error.empty()) {
+      const bool of_gradient = outcome.error.empty();
+      lowered.skipped.push_back((of_gradient ? "the gradient of " : "") + one.name() + ": " +
+                                error.substr(0, error.find('\n')));
+      whole = false;
+      one.gradients = false;
+      if (!of_gradient) continue;
+    }
+    left.push_back(one);
+    kept.push_back(std::move(outcome));
   }
+  lowered.cases = std::move(left);
+  if (!whole) return false;
   sync("cases");
   lowered.text = ahead.text("cases");
+  return true;
+}
+
+Lowered lower_cases(const std::vector<Case>& cases, std::string_view device_kind) {
+  Lowered lowered;
+  lowered.cases = cases;
+  while (!lower_once(lowered, device_kind)) {
+  }
   return lowered;
 }
 
@@ -148,30 +184,31 @@ class AheadRun {
 
   // Compiles the cases as one program; when it is refused, halves it until the guilty ones are alone.
   void compile(const estimate::TpuSlice& slice, const std::vector<Case>& cases) {
-    const Lowered lowered = lower_cases(cases);
+    const Lowered lowered = lower_cases(cases, estimate::device_kind_of(*slice.generation));
     skipped_.insert(lowered.skipped.begin(), lowered.skipped.end());
     if (lowered.text.empty()) return;
     const auto report = estimate::compile_in_worker({options_.worker}, {slice, lowered.text});
     ++programs_;
     if (report && report->fits) {
-      compiled_ += cases.size();
+      compiled_ += lowered.cases.size();
       return;
     }
-    if (cases.size() == 1) {
+    if (lowered.cases.size() == 1) {
       const std::string why = report ? "does not fit" : report.error().what();
-      if (is_known(*cases[0].sample, why)) {
+      if (is_known(*lowered.cases[0].sample, why)) {
         ++known_;
         return;
       }
-      std::printf("REFUSED %s for %s: %s\n", cases[0].name().c_str(), slice.name.c_str(),
+      std::printf("REFUSED %s for %s: %s\n", lowered.cases[0].name().c_str(), slice.name.c_str(),
                   why.substr(0, 1500).c_str());
       std::fflush(stdout);
       ++refused_;
       return;
     }
-    const auto middle = cases.begin() + static_cast<std::ptrdiff_t>(cases.size() / 2);
-    compile(slice, {cases.begin(), middle});
-    compile(slice, {middle, cases.end()});
+    const auto begin = lowered.cases.begin(), end = lowered.cases.end();
+    const auto middle = begin + (end - begin) / 2;
+    compile(slice, {begin, middle});
+    compile(slice, {middle, end});
   }
 
   int run(const std::vector<Case>& cases) {

@@ -1,5 +1,6 @@
 // torch::scaled_dot_product_attention with dropout: what is kept, and the gradients of exactly that. Values
-// that are the identity show what is kept; LibTorch's CPU then computes the same of matrices.
+// that are the identity show what is kept; LibTorch's CPU then computes the same of matrices. Also attention
+// as a loop over groups of heads, which other devices than a CPU run.
 #include <ATen/ops/_safe_softmax.h>
 
 #include "sluice/device/capture/capture.h"
@@ -87,6 +88,28 @@ std::vector<torch::Tensor> expected(const Case& one, const std::vector<torch::Te
   return {output.detach(), leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
 }
 
+// Compares the call and its gradients with the formula; `what` names how the device computes them.
+void check(const Case& one, double p, const std::string& what) {
+  const Shape& s = one.shape;
+  torch::manual_seed(2);
+  const auto host = torch::TensorOptions(one.dtype);
+  const std::vector<torch::Tensor> inputs = {
+      torch::randn(s.of_queries(), host), torch::randn(s.of_keys(), host), torch::randn(s.of_keys(), host)};
+  const torch::Tensor weights = torch::randn(s.of_queries(), host);
+  const torch::Tensor kept = p > 0 ? kept_after(31, s, p, one.dtype) : torch::ones({}, host);
+  std::vector<torch::Tensor> leaves;
+  for (const torch::Tensor& input : inputs)
+    leaves.push_back(input.clone().to(test_device()).requires_grad_());
+  const std::optional<torch::Tensor> mask =
+      one.mask.defined() ? std::optional(one.mask.to(test_device())) : std::nullopt;
+  torch::manual_seed(31);
+  const torch::Tensor output = attention(leaves[0], leaves[1], leaves[2], p, one.causal, mask);
+  (output * weights.to(test_device())).sum().backward();
+  expect_same({output, leaves[0].grad(), leaves[1].grad(), leaves[2].grad()},
+              expected(one, inputs, weights, kept, p), one.dtype == torch::kDouble ? 1e-10 : 3e-5,
+              c10::str(one.name, ", p ", p, ", ", what));
+}
+
 TEST(AttentionDropout, IsTheFormulaWithWhatIsKept) {
   torch::manual_seed(2);
   for (const bool kernels : {true, false}) {
@@ -94,29 +117,104 @@ TEST(AttentionDropout, IsTheFormulaWithWhatIsKept) {
     options.cpu_kernels = kernels;
     restart(options);
     for (const Case& one : cases())
-      for (const double p : {0.1, 0.6, 1.0}) {
-        const Shape& s = one.shape;
-        torch::manual_seed(2);
-        const auto host = torch::TensorOptions(one.dtype);
-        const std::vector<torch::Tensor> inputs = {torch::randn(s.of_queries(), host),
-                                                   torch::randn(s.of_keys(), host),
-                                                   torch::randn(s.of_keys(), host)};
-        const torch::Tensor weights = torch::randn(s.of_queries(), host);
-        const torch::Tensor kept = kept_after(31, s, p, one.dtype);
-        std::vector<torch::Tensor> leaves;
-        for (const torch::Tensor& input : inputs)
-          leaves.push_back(input.clone().to(test_device()).requires_grad_());
-        const std::optional<torch::Tensor> mask =
-            one.mask.defined() ? std::optional(one.mask.to(test_device())) : std::nullopt;
-        torch::manual_seed(31);
-        const torch::Tensor output = attention(leaves[0], leaves[1], leaves[2], p, one.causal, mask);
-        (output * weights.to(test_device())).sum().backward();
-        expect_same({output, leaves[0].grad(), leaves[1].grad(), leaves[2].grad()},
-                    expected(one, inputs, weights, kept, p), one.dtype == torch::kDouble ? 1e-10 : 3e-5,
-                    c10::str(one.name, ", p ", p, ", kernels ", kernels));
-      }
+      for (const double p : {0.1, 0.6, 1.0}) check(one, p, c10::str("kernels ", kernels));
   }
   restart();
+}
+
+// A device whose attention makes at most this number of bytes of scores at once, in loops.
+class InGroups {
+ public:
+  explicit InGroups(int64_t bytes) {
+    ::setenv("SLUICE_ATTENTION_BYTES", std::to_string(bytes).c_str(), 1);
+    DeviceOptions options;
+    options.cpu_kernels = false;
+    programs_.emplace(options);
+  }
+  ~InGroups() {
+    ::unsetenv("SLUICE_ATTENTION_BYTES");
+    restart();
+  }
+  InGroups(const InGroups&) = delete;
+  InGroups& operator=(const InGroups&) = delete;
+  int64_t loops() const { return programs_->calls("\"stablehlo.while\""); }
+
+ private:
+  std::optional<DumpedPrograms> programs_;
+};
+
+// The scores of one head of most cases have 36,864 bytes, and four heads are usual. So the numbers are for
+// one sequence of the batch, where seven heads need a second group that overlaps the first; for two heads;
+// for one; and for 24 queries of a head. Of the seven short sequences, groups of four overlap.
+TEST(AttentionInGroups, IsTheFormula) {
+  if (on_cpu()) GTEST_SKIP();
+  std::vector<Case> all = cases();
+  all.push_back({.name = "seven heads", .shape = {.heads = 7, .heads_of_keys = 7}, .causal = true});
+  all.push_back({.name = "seven sequences",
+                 .shape = {.batch = 7, .heads = 2, .heads_of_keys = 1, .queries = 30, .keys = 50},
+                 .mask = torch::randn({7, 1, 1, 50}).lt(1)});
+  for (const int64_t bytes : {190'000, 80'000, 40'000, 10'000}) {
+    const InGroups device(bytes);
+    for (const Case& one : all)
+      for (const double p : {0.0, 0.3}) check(one, p, c10::str(bytes, " bytes"));
+    EXPECT_GT(device.loops(), 0) << bytes;
+  }
+}
+
+TEST(AttentionInGroups, KeepsWhatAllAtOnceKeep) {
+  if (on_cpu()) GTEST_SKIP();
+  const Shape s{.heads_of_keys = 2, .queries = 70, .keys = 150, .size = 40};
+  std::vector<torch::Tensor> kept;
+  for (const int64_t bytes : {0, 100'000, 10'000}) {
+    const InGroups device(bytes);
+    kept.push_back(kept_after(5, s, 0.37));
+    EXPECT_EQ(device.loops() > 0, bytes > 0) << bytes;
+  }
+  EXPECT_TRUE(torch::equal(kept[0], kept[1]));
+  EXPECT_TRUE(torch::equal(kept[0], kept[2]));
+}
+
+// Long causal queries are blocks, each with the keys that it sees. The numbers of bytes are for a loop over
+// parts of a block's queries, for a loop over sequences, and for no loop.
+TEST(AttentionInGroups, LongCausalQueriesInBlocks) {
+  if (on_cpu()) GTEST_SKIP();
+  const Case more_keys = {
+      .name = "more keys",
+      .shape = {.batch = 1, .heads = 2, .heads_of_keys = 1, .queries = 2100, .keys = 2300, .size = 8},
+      .causal = true};
+  const Case more_queries = {
+      .name = "more queries",
+      .shape = {.batch = 2, .heads = 1, .heads_of_keys = 1, .queries = 2300, .keys = 2100, .size = 8},
+      .causal = true};
+  const auto results = [](const Case& one, double p) {
+    const Shape& s = one.shape;
+    torch::manual_seed(3);
+    std::vector<torch::Tensor> leaves;
+    for (const auto& sizes : {s.of_queries(), s.of_keys(), s.of_keys()})
+      leaves.push_back(torch::randn(sizes).to(test_device()).requires_grad_());
+    const torch::Tensor weights = torch::randn(s.of_queries()).to(test_device());
+    torch::manual_seed(31);
+    const torch::Tensor output = attention(leaves[0], leaves[1], leaves[2], p, /*causal=*/true);
+    (output * weights).sum().backward();
+    return std::vector<torch::Tensor>{output.cpu(), leaves[0].grad().cpu(), leaves[1].grad().cpu(),
+                                      leaves[2].grad().cpu()};
+  };
+  const auto expect = [&](const Case& one, const std::vector<int64_t>& numbers) {
+    // IsTheFormulaWithWhatIsKept compares dropout without groups.
+    std::vector<torch::Tensor> at_once;
+    {
+      const InGroups device(0);
+      at_once = results(one, 0.3);
+    }
+    for (const int64_t bytes : numbers) {
+      const InGroups device(bytes);
+      const std::string what = c10::str(bytes, " bytes");
+      check(one, 0, what);
+      expect_same(results(one, 0.3), at_once, 3e-5, c10::str(one.name, ", dropout, ", what));
+    }
+  };
+  expect(more_keys, {3'000'000});
+  expect(more_queries, {13'000'000, 1'000'000'000});
 }
 
 // The kernel and the operation's definition, which other devices run, decide alike.

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {

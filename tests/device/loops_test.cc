@@ -1,5 +1,5 @@
-// Loops of the user's C++ that become loops of the program (patterns/loops.h): their values and gradients
-// against LibTorch's CPU, and how many loops there are.
+// Loops of the user's C++ that become loops of the program (patterns/loops/loops.h): their values and
+// gradients against LibTorch's CPU, and how many loops there are.
 #include <chrono>
 
 #include "tests/device/dumped_programs.h"

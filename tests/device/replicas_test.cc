@@ -4,6 +4,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/session/session.h"
+#include "tests/device/random_words.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -230,6 +231,10 @@ TEST_F(Replicas, ModelsOfTheHostAreGlobalAndOfTheDeviceStayEqual) {
   // Dropout differs on each replica; inside the scope it does not.
   const auto different = on_all(torch::rand({64}, test_device()));
   EXPECT_NE(differs(different[1], different[0], 1e-6), "");
+  torch::manual_seed(6);
+  const auto drawn = on_all(torch::rand({7, 9}, test_device()));
+  for (uint32_t r = 0; r < kReplicas; ++r)
+    expect_same(drawn[r], uniform_of(first_key(6), {7, 9}, /*wide=*/false, r).to(torch::kFloat), 0);
   const auto attend = [x = torch::ones({1, 2, 32, 16}, test_device())] {
     return at::scaled_dot_product_attention(x, x, x, /*attn_mask=*/{}, /*dropout_p=*/0.5);
   };

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "sluice/base/error.h"
+#include "sluice/device/open.h"
 
 namespace sluice::device {
 namespace {
@@ -97,6 +98,31 @@ TEST(Settings, SwitchesAreTheDefaultThenTheEnvironmentThenTheOptions) {
     for (const char* text : {"", "maybe"}) {
       variable.set(text);
       EXPECT_EQ(setting({}), row.usual) << text;
+    }
+  }
+}
+
+TEST(Settings, ScoresAtOnce) {
+  Variable variable("SLUICE_ATTENTION_BYTES");
+  EXPECT_EQ(attention_bytes(""), 0);
+  EXPECT_EQ(attention_bytes("NVIDIA H100 80GB HBM3"), 0);
+  EXPECT_EQ(attention_bytes("TPU v5 lite"), 16 << 20);
+  EXPECT_EQ(attention_bytes("TPU v6 lite"), 8 << 20);
+  EXPECT_EQ(attention_bytes("TPU v3"), 512 << 20);
+  EXPECT_EQ(attention_bytes("TPU v5"), 512 << 20);
+  EXPECT_EQ(attention_bytes("TPU of a later generation"), 8 << 20);
+  variable.set("5000");
+  EXPECT_EQ(attention_bytes("TPU v3"), 5000);
+  EXPECT_EQ(attention_bytes(""), 5000);
+  variable.set("0");
+  EXPECT_EQ(attention_bytes("TPU v3"), 0);
+  for (const char* text : {"-1", "8 MB"}) {
+    variable.set(text);
+    try {
+      attention_bytes("");
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("SLUICE_ATTENTION_BYTES is \"")) << text;
     }
   }
 }

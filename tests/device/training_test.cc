@@ -6,7 +6,7 @@
 #include <fstream>
 #include <random>
 
-#include "sluice/device/program.h"
+#include "sluice/device/program/program.h"
 #include "tests/device/tasks.h"
 
 namespace sluice::tests {

@@ -1,4 +1,5 @@
-// Views whose places change, and the strides of results.
+// Views whose places change, indices that are views, and the strides of results.
+#include "tests/device/dumped_programs.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -175,6 +176,66 @@ TEST(Overlap, WritesThatLibTorchRefusesAreRefused) {
     return x;
   };
   expect_same(allowed(test_device()), allowed(torch::kCPU), 0);
+}
+
+// Places of rows [4, 5] in x [4, 6, 3], some of them twice, broadcast to their elements.
+torch::Tensor places_of_rows(torch::Device device, bool repeated) {
+  const torch::Tensor rows = torch::arange(20, torch::kLong).mul(7).remainder(4).view({4, 5, 1}).to(device);
+  return repeated ? rows.repeat({1, 1, 3}) : rows.expand({4, 5, 3});
+}
+
+// What gathers and scatters of whole rows, and their gradients, give.
+std::vector<torch::Tensor> of_rows(torch::Device device, bool repeated) {
+  const torch::Tensor index = places_of_rows(device, repeated), wide = ramp({4, 5, 4}, 1.5).to(device);
+  torch::Tensor x = ramp({4, 6, 3}, 0.25).to(device).requires_grad_();
+  torch::Tensor source = ramp({4, 5, 3}, 0.75).to(device).requires_grad_();
+  std::vector<torch::Tensor> made = {
+      x.gather(1, index), x.scatter_add(1, index, source), x.scatter_add(1, index, wide),
+      x.scatter_reduce(1, index, source, "amax"),
+      x.scatter_reduce(1, index, source, "mean", /*include_self=*/false),
+      x.scatter(1, index.slice(1, 0, 3), 2.5), x.scatter(1, index.slice(1, 0, 3), source.detach()),
+      x.detach().scatter(1, index, source.detach(), "multiply"),
+      // The same places for each of the first dimension, and for shorter rows.
+      x.gather(1, index.slice(0, 1, 2).expand({4, 5, 3})), x.gather(1, index.slice(0, 0, 2).slice(2, 0, 2))};
+  torch::Tensor sum = torch::zeros({}, device);
+  for (const torch::Tensor& y : made)
+    if (y.requires_grad()) sum = sum + (y * y.detach()).sum();
+  sum.backward();
+  made.insert(made.end(), {x.grad(), source.grad()});
+  return made;
+}
+
+TEST(BroadcastIndex, IsOnePlaceForEachRow) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  for (const bool repeated : {false, true}) {
+    const DumpedPrograms programs;
+    const std::vector<torch::Tensor> found = of_rows(test_device(), repeated);
+    sync_and_wait();
+    expect_same(found, of_rows(torch::kCPU, repeated), 1e-5, repeated ? "repeated" : "expanded");
+    EXPECT_GE(programs.calls("slice_sizes = array<i64: 1, 1, 3>"), 3) << "x.gather and gradients of scatters";
+    EXPECT_EQ(programs.calls("slice_sizes = array<i64: 4, 1, 3>"), 1);
+    EXPECT_EQ(programs.calls("slice_sizes = array<i64: 1, 1, 2>"), 1);
+    EXPECT_EQ(programs.calls("slice_sizes = array<i64: 1, 1, 1>"), 0) << "single elements";
+    EXPECT_EQ(programs.calls("inserted_window_dims = [0, 1, 2]"), 0) << "single elements";
+  }
+  restart();
+}
+
+TEST(BroadcastIndex, OutsideIsReportedAndReadsTheNearestRow) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  const auto read = [](int64_t place) {
+    const torch::Tensor index = torch::tensor({place}, torch::kLong).to(test_device()).view({1, 1, 1});
+    return ramp({2, 4, 3}).to(test_device()).gather(1, index.expand({2, 1, 3}));
+  };
+  EXPECT_THAT(thrown([&] { (void)read(4).cpu(); }),
+              testing::AllOf(testing::HasSubstr("aten::gather"),
+                             testing::HasSubstr("index holds 4, expected values from 0 to 3")));
+  DeviceOptions options;
+  options.check = false;
+  restart(options);
+  expect_same(read(9), ramp({2, 4, 3}).slice(1, 3, 4), 0);
+  expect_same(read(-2), ramp({2, 4, 3}).slice(1, 0, 1), 0);
+  restart();
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <stdexcept>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/data/shards/tar_writer.h"
 
 namespace {

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/device/device.h"
 
 namespace {
@@ -609,7 +610,7 @@ constexpr const char* kIntroduction =
 constexpr std::string_view kNewLengths = "what is made of results of ever new lengths";
 
 std::string section(const char* title, const Cases& cases, std::string& rest) {
-  std::string plain;
+  std::vector<std::string> plain;
   for (const auto& [name, function] : cases) {
     Outcome outcome;
     try {
@@ -618,25 +619,23 @@ std::string section(const char* title, const Cases& cases, std::string& rest) {
       throw std::runtime_error("torch::nn's " + name + ": " + error.what());
     }
     if (outcome.on_the_cpu.empty() && outcome.reads == 0) {
-      plain += (plain.empty() ? "`" : ", `") + name + "`";
+      plain.push_back("`" + name + "`");
       continue;
     }
-    std::string what;
-    std::vector<std::string> reasons;
+    std::vector<std::string> operations, reasons;
     for (const std::string& op : outcome.on_the_cpu) {
       if (op == kNewLengths) {
         reasons.push_back("makes " + op.substr(op.find("results")));
       } else {
-        what += (what.empty() ? "`" : ", `") + op + "`";
+        operations.push_back("`" + op + "`");
       }
     }
-    if (!what.empty()) reasons.insert(reasons.begin(), "no row");
+    if (!operations.empty()) reasons.insert(reasons.begin(), "no row");
     if (outcome.reads > 0) reasons.push_back("reads values on the host");
-    std::string why;
-    for (const std::string& reason : reasons) why += (why.empty() ? "" : "; ") + reason;
-    rest += "| `" + name + "` | " + what + " | " + why + " |\n";
+    rest += "| `" + name + "` | " + sluice::base::join(operations, ", ") + " | " +
+            sluice::base::join(reasons, "; ") + " |\n";
   }
-  return std::string("\n## ") + title + "\n\n" + plain + "\n";
+  return std::string("\n## ") + title + "\n\n" + sluice::base::join(plain, ", ") + "\n";
 }
 
 std::string page() {

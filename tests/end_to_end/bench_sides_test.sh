@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The other sides that `sluice bench step` times beside its own step: programs that keep to the protocol of
-# sluice/cli/other_side.h, and programs that do not.
+# sluice/bench/other_side.h, and programs that do not.
 # Usage: bench_sides_test.sh PROGRAM
 set -euo pipefail
 program=$1

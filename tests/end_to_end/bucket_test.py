@@ -268,7 +268,8 @@ class Gate:
 
 
 def kill_while_caching(run, port, work, folder, kind):
-    """`kind`: with index files shards are read in parts, of which one file of the cache has those that are there."""
+    """`kind`: shards that several streams share are read in parts, with index files or without; a file of the cache has
+    those that are there."""
     cache = work / f"cache-{folder}"
     command = [run.path, "train", "--model", "mlp", "--train", f"{ROOT}/{folder}/train-*.tar", "--classes", "3", "--crop",
                "12", "--batch-size", "16", "--device", "cpu", "--epochs", "1", "--logdir", str(work / "cached"), "--cache",
@@ -292,7 +293,7 @@ def kill_while_caching(run, port, work, folder, kind):
     blocks = [-(-len(shard) // (256 << 10)) for shard in shards]
     sizes = [len(shard) + 4 * (count + 1) + (count if kind == "parts" else 0) for shard, count in zip(shards, blocks)]
     check([len(kept) for kept in whole] == sizes and all(map(bytes.startswith, whole, shards)),
-          "the cache holds", [len(kept) for kept in whole], "expected", sizes)
+          "the cache holds", [len(kept) for kept in whole], "expected", sizes, "among", sorted(path.name for path in cache.iterdir()))
     check(not list(cache.glob("*.part")), "parts are left in the cache")
 
 
@@ -324,7 +325,7 @@ def main(program):
             profiles(run, work)
             kill_while_caching(run, port, work, "set", "parts")
             run("data", "cp", f"{ROOT}/set/train-*.tar", f"{ROOT}/set/sizes.json", f"{ROOT}/whole/")
-            kill_while_caching(run, port, work, "whole", "object")
+            kill_while_caching(run, port, work, "whole", "parts")
     print(f"{len(failures)} failures" if failures else "passed")
     sys.exit(bool(failures))
 

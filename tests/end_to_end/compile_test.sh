@@ -26,6 +26,14 @@ expect 2 'a command behind -- is a program of its own' "$program" estimate --sli
 expect 2 "there is no model 'resnet51'; did you mean resnet50? Known: mlp, resnet50, resnet18_cifar" \
   "$program" compile --topology v3-8 --model resnet51
 
+expect 2 '--program and a command behind -- are two programs' "$program" compile --topology v3-8 --program "$work/broken.mlir" -- true
+expect 2 "--cache keeps the programs of a run, so it needs the run's command" "$program" compile --topology v3-8 --cache "$work/programs" --model mlp
+expect 2 '--cache is for TPU slices, and h100-1 is none' "$program" compile --topology h100 --cache "$work/programs" -- true
+expect 2 'an estimate needs a TPU slice, and h100-8 is a GPU' "$program" estimate --slices h100-8
+"$program" estimate --help >"$work/help"
+if grep -q h100 "$work/help"; then fail 'the help of estimate names a GPU, for which it has no answer'; fi
+expect 2 '--max-batch is for the models that sluice has' "$program" compile --topology v3-8 --max-batch -- true
+
 # Without libtpu, one message says how to get it.
 expect 1 'scripts/setup --libtpu' env TPU_LIBRARY_PATH=/no/libtpu.so "$program" compile --topology v3-8 --model mlp
 
@@ -48,6 +56,18 @@ equal "$(field "$work/json" 'j["slices"][0]["compiled"]["device_kind"]')" 'TPU v
 # Forward and backward of 3072×1024, 1024×1024 and 1024×10 for 128 samples, without the gradient of the images.
 equal "$(field "$work/json" '0.99 < j["slices"][0]["compiled"]["flops"] / (2 * 128 * (2 * 3072 * 1024 + 3 * 1024 * 1024 + 3 * 10240)) < 1.05')" True
 grep -q 'stablehlo.dot_general' "$work/step.mlir" || fail 'the dumped program multiplies nothing'
+
+# The programs of a command, for the slice: the same ones each time, and others for another slice.
+training=("$program" train --model mlp --fake-data --classes 4 --image-size 8 --batch-size 4 --logdir "$work/run")
+for place in one two; do
+  "$program" compile --topology v3-8 --cache "$work/$place" --json -- "${training[@]}" >"$work/kept.json" 2>/dev/null
+  equal "$(field "$work/kept.json" 'sorted(j["slices"][0]["cached"])')" "$(python3 -c 'import os, sys; print(sorted(os.listdir(sys.argv[1])))' "$work/$place")"
+done
+(($(ls "$work/one" | wc -l) >= 2)) || fail "the programs of two steps are not there: $(ls "$work/one")"
+equal "$(ls "$work/one")" "$(ls "$work/two")"
+"$program" compile --topology v3-32 --cache "$work/other" -- "${training[@]}" >"$work/out" 2>/dev/null
+grep -q "v3-32: $(ls "$work/other" | wc -l) programs are in $work/other. On such a slice, set SLUICE_CACHE_DIR=$work/other." "$work/out" || fail "$(cat "$work/out")"
+[[ -z $(comm -12 <(ls "$work/one") <(ls "$work/other")) ]] || fail 'two slices have one program'
 
 # Layers that are computed again: at most 0.6 of the memory, for at most a third more FLOPs than the step has.
 for kind in kept recomputed; do
@@ -86,6 +106,6 @@ SLUICE_PROGRAM=$program SLUICE_ESTIMATE=v6e-1,v3-8 "$program" "${own[@]}" >"$wor
   fail "SLUICE_ESTIMATE: $(tail -3 "$work/err")"
 grep -q '^v3-8 .*yes' "$work/text" || fail "no line for v3-8: $(cat "$work/text")"
 expect 1 'SLUICE_PROGRAM' env SLUICE_PROGRAM=/no/sluice SLUICE_ESTIMATE=v3-8 "$program" "${own[@]}"
-expect 1 'expected REPLICAS:FILE' env SLUICE_AHEAD=nowhere "$program" "${own[@]}"
+expect 1 'expected REPLICAS:KIND:FILE' env SLUICE_AHEAD=nowhere "$program" "${own[@]}"
 expect 1 'before the second step' "$program" estimate --slices v3-8 -- /bin/echo hello
 finish

@@ -10,9 +10,9 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/base/parse_json.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/cloud/credentials/token_request.h"
 #include "sluice/cloud/storage.h"
-#include "sluice/cloud/token_request.h"
 #include "sluice/google/buckets.h"
 #include "sluice/google/failure.h"
 #include "sluice/google/filestore.h"
@@ -54,7 +54,6 @@ void read_google_error(const std::string& body) {
   for (const int status : kStatuses) {
     const auto failure = google::failure_of_answer(status, body, "creating x", "p", "tpu.googleapis.com");
     fuzz::demand(std::string_view(failure.what()).substr(0, 10) == "creating x", "an error says what failed");
-    (void)google::kind_name(failure.kind);
   }
   const auto json = base::parse_json(body);
   if (!json.is_discarded()) (void)google::failure_of_operation(json, "creating x");

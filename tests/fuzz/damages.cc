@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/dataset.h"
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/shards/tar_writer.h"

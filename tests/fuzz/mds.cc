@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/data/tools/mds.h"
-#include "sluice/data/tools/mds_values.h"
+#include "sluice/data/tools/mds/mds.h"
+#include "sluice/data/tools/mds/mds_values.h"
 #include "tests/fuzz/demand.h"
 
 namespace {

@@ -3,10 +3,10 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/base/printable.h"
+#include "sluice/base/text/printable.h"
 #include "sluice/replica/loss.h"
 #include "sluice/replica/run_key.h"
-#include "sluice/replica/store_table.h"
+#include "sluice/replica/store/store_table.h"
 #include "tests/fuzz/demand.h"
 
 namespace {

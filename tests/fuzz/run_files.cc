@@ -11,11 +11,11 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/models/language/options.h"
-#include "sluice/session/checkpoint.h"
+#include "sluice/session/files/checkpoint.h"
+#include "sluice/session/files/tensor_file.h"
 #include "sluice/session/pretrained/weight_files.h"
-#include "sluice/session/tensor_file.h"
 #include "sluice/train/tracking/mlflow_spool.h"
 #include "tests/fuzz/demand.h"
 

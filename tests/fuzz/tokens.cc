@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sluice/base/error.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/text/token_file.h"
 #include "sluice/text/tools/pack.h"
 #include "tests/fuzz/demand.h"

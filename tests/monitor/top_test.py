@@ -55,9 +55,9 @@ class TopTest(unittest.TestCase):
     def record(self, process, **fields):
         """A record as a training process writes it, of a container of which nothing but the record is known."""
         record = {"process": process, "namespaces": "pid:[1]", "began": 1, "program": "train", "host": "h", "run": "",
-                  "index": 0, "count": 1, "replicas": 8, "device": "xla:0", "step": 1200, "epoch": 3, "step_ms": 41.25,
-                  "rate": 3100.0, "shares": {"input": 0.71, "trace": 0.04, "device": 0.25}, "mfu": None,
-                  "time": time.time()}
+                  "index": 0, "count": 1, "replicas": 8, "device": "xla:0", "coordinator": "", "profiler": "",
+                  "step": 1200, "epoch": 3, "step_ms": 41.25, "rate": 3100.0,
+                  "shares": {"input": 0.71, "trace": 0.04, "device": 0.25}, "mfu": None, "time": time.time()}
         (self.status / f"{process}.json").write_text(json.dumps({**record, **fields}))
 
     def run_sluice(self, *arguments, status=0, **environment):

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <thread>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/span.h"
-#include "sluice/pjrt/compile_options.h"
+#include "sluice/pjrt/program/compile_options.h"
 #include "sluice/pjrt/testing/programs.h"
 #include "sluice/profile/capture.h"
 #include "tests/pjrt/processes.h"

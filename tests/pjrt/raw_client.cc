@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
-#include "sluice/pjrt/compile_options.h"
-#include "sluice/pjrt/executable_facts.h"
+#include "sluice/pjrt/program/compile_options.h"
+#include "sluice/pjrt/program/executable_facts.h"
 
 namespace emulated_pod::testing {
 namespace {

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/pjrt/testing/programs.h"
 #include "tests/pjrt/programs.h"
 

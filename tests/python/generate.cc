@@ -6,12 +6,12 @@
 #include <stdexcept>
 #include <string>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/device/device.h"
 #include "sluice/generate/generate.h"
 #include "sluice/generate/score.h"
+#include "sluice/session/files/tensor_file.h"
 #include "sluice/session/pretrained/pretrained.h"
-#include "sluice/session/tensor_file.h"
 
 namespace {
 

@@ -7,8 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "sluice/session/files/tensor_file.h"
 #include "sluice/session/pretrained/pretrained.h"
-#include "sluice/session/tensor_file.h"
 
 namespace {
 

@@ -14,7 +14,7 @@
 
 #include "sluice/device/device.h"
 #include "sluice/metrics/metrics.h"
-#include "sluice/session/tensor_file.h"
+#include "sluice/session/files/tensor_file.h"
 
 namespace {
 

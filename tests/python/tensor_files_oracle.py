@@ -1,4 +1,4 @@
-"""Writes the files of tensors that sluice/session/tensor_file_test.cc reads, with Python's own packages.
+"""Writes the files of tensors that sluice/session/files/tensor_file_test.cc reads, with Python's own packages.
 
 Needs torch, numpy and safetensors. Usage: tensor_files_oracle.py FOLDER (sluice/session/testdata).
 """

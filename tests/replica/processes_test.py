@@ -106,8 +106,8 @@ _, alone, _ = run("train", 1, 1)
 counts, mean = metrics(alone)
 check(len(counts) == 3, f"metrics are printed: {counts}", alone)
 _, one = weights(alone)
-for processes, devices, transport in [(1, 4, ""), (2, 2, "shared"), (2, 2, "gloo"), (4, 1, "")]:
-    if POD_PLUGIN and transport == "gloo":  # a pod has no transport of the host's: one of the two is enough
+for processes, devices, transport in [(1, 4, ""), (2, 2, "shared"), (2, 2, "sockets"), (4, 1, "")]:
+    if POD_PLUGIN and transport == "sockets":  # a pod has no transport of the host's: one of the two is enough
         continue
     statuses, outputs, _ = run("train", processes, devices, transport)
     replicas, value = weights(outputs)
@@ -129,13 +129,13 @@ for what, transport, texts, allowed in [
         ("other-weights", "", ["differs between process 0 and process 1 when training begins", "0.weight"], 60),
         ("value-throws", "", ["the value says that it is over"], 60),
         ("throws", "shared", ["the second process gives up"], 60),
-        ("throws", "gloo", ["the second process gives up"], 60),
-        ("dies", "shared", ["worker 1 has died" if POD_PLUGIN else "lost process 1 of 2"], 60), ("dies", "gloo", ["lost process 1 of 2"], 60),
+        ("throws", "sockets", ["the second process gives up"], 60),
+        ("dies", "shared", ["worker 1 has died" if POD_PLUGIN else "lost process 1 of 2"], 60), ("dies", "sockets", ["lost process 1 of 2"], 60),
         ("stops", "shared", ["lost process 1 of 2 (no sign of life for 5 s)"], 60),
-        ("stops", "gloo", ["lost process 1 of 2 (no sign of life for 5 s)"], 60),
+        ("stops", "sockets", ["lost process 1 of 2 (no sign of life for 5 s)"], 60),
         ("leader-stops", "shared", ["lost process 0 of 2 (no answer"], 60),
-        ("leader-stops", "gloo", ["lost process 0 of 2 (no answer"], 60)]:
-    if POD_PLUGIN and transport == "gloo":
+        ("leader-stops", "sockets", ["lost process 0 of 2 (no answer"], 60)]:
+    if POD_PLUGIN and transport == "sockets":
         continue
     statuses, outputs, seconds = run(what, 2, 2, transport)
     expected = [1, -signal.SIGKILL if what == "dies" else 1]

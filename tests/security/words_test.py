@@ -138,8 +138,8 @@ class Status(WordsTest):
         folder = self.work / "status"
         folder.mkdir()
         record = {"process": 1, "namespaces": "", "began": 0, "program": ORDERS, "host": ORDERS, "run": ORDERS, "index": 0,
-                  "count": 1, "replicas": 1, "device": "cpu", "step": 1, "epoch": 1, "step_ms": 1.0, "rate": 1.0,
-                  "shares": None, "time": 9e9}
+                  "count": 1, "replicas": 1, "device": "cpu", "coordinator": "", "profiler": "", "step": 1, "epoch": 1,
+                  "step_ms": 1.0, "rate": 1.0, "shares": None, "time": 9e9}
         (folder / "1.json").write_text(json.dumps(record))
         for mode, count in ((0o700, 1), (0o1777, 0)):
             folder.chmod(mode)

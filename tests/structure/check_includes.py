@@ -6,7 +6,7 @@ from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
 ROOMS = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "ops", "patterns", "device",
-         "replica", "data", "text", "models", "monitor", "session", "generate", "metrics", "train", "pod", "provision", "cli"]
+         "replica", "data", "text", "models", "monitor", "session", "generate", "metrics", "train", "pod", "provision", "bench", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
     "cloud": [],
@@ -30,6 +30,7 @@ HIDDEN_ROOMS = {
     "train": ["google", "estimate", "collectives", "kernels", "patterns", "ops"],
     "pod": ["profile", "google", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "generate", "metrics", "train"],
     "provision": ["profile", "stablehlo", "pjrt", "collectives", "kernels", "ops", "patterns", "device", "replica", "data", "text", "models", "monitor", "session", "generate", "metrics", "train"],
+    "bench": ["google", "cloud", "profile", "estimate", "collectives", "kernels", "ops", "patterns", "data", "text", "monitor", "generate", "metrics", "pod", "provision"],
 }
 # Headers of hidden rooms that a room may see nevertheless.
 SEEN = {"models": ["sluice/device/recompute.h"]}
@@ -38,8 +39,8 @@ WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of
 # them and include none; facades stand on top of the folders, and so do the source files beside them.
-FOLDERS = {"data": ["shards", "images", "augment", "decode", "order", "tools"], "kernels": ["gemm", "rows", "recurrent", "convolution"],
-           "ops": ["indexing", "images", "linear_algebra"], "provision": ["remote", "environment"],
+FOLDERS = {"data": ["shards", "images", "augment", "decode", "order", "pipeline", "tools"], "kernels": ["gemm", "rows", "recurrent", "convolution"],
+           "ops": ["special", "indexing", "images", "linear_algebra", "attention", "layers"], "provision": ["remote", "environment"],
            "models": ["language"], "text": ["characters", "models", "steps", "tools"]}
 FACADES = {"data": ["dataset.h", "dataset_settings.h", "mixture.h"]}
 # The one place where the data room meets LibTorch.

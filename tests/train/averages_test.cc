@@ -8,7 +8,7 @@
 #include <memory>
 #include <optional>
 
-#include "sluice/session/checkpoint.h"
+#include "sluice/session/files/checkpoint.h"
 #include "tests/train/small_regression.h"
 
 namespace sluice::train::test {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <string_view>
 
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::train::test {
 namespace {

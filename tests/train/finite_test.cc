@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "sluice/session/checkpoint.h"
+#include "sluice/session/files/checkpoint.h"
 #include "sluice/session/finite.h"
 #include "tests/train/small_regression.h"
 

@@ -13,7 +13,9 @@
 #include <stdexcept>
 
 #include "sluice/cloud/test_server.h"
-#include "sluice/session/checkpoint.h"
+#include "sluice/session/files/checkpoint.h"
+#include "sluice/train/checkpoints/remote_folder.h"
+#include "sluice/train/log/metrics_writer.h"
 #include "tests/train/event_points.h"
 #include "tests/train/small_regression.h"
 
@@ -252,6 +254,8 @@ class Store {
   }
   void die() { dead_ = true; }
   void revive() { dead_ = false; }
+  // Calls this before it answers, on the server's thread; empty: nothing. Set it while nobody asks.
+  void before_answers(std::function<void(const cloud::test::Request&)> hook) { hook_ = std::move(hook); }
   // What a user would have after `sluice data cp`, with the names of checkpoints followed.
   void copy_to(const std::string& run, const std::string& folder) const {
     for (const std::string& name : bucket_.names()) {
@@ -294,9 +298,12 @@ class Store {
  private:
   cloud::test::Reply answer(const cloud::test::Request& request) {
     if (dead_) return {.status = 403};
+    if (hook_) hook_(request);
+    if (dead_) return {.status = 403};
     return bucket_(request);
   }
   std::atomic<bool> dead_{false};
+  std::function<void(const cloud::test::Request&)> hook_;
   cloud::test::Bucket bucket_;
   cloud::test::Server server_;
 };
@@ -318,7 +325,7 @@ class Resumes : public testing::Test {
     options.lr = 0.2;
     options.epochs = 2;
     recipe.set(options);
-    options.resume = "auto";
+    options.resume.from_last = true;
     Steps steps = regression_steps(net);
     steps.training_step = [&ender, step = steps.training_step](Batch& batch) {
       if (torch::GradMode::is_enabled()) {  // not where statistics are measured
@@ -424,6 +431,59 @@ class Matrix : public Resumes {
   std::map<size_t, Whole> wholes_;
 };
 
+// Steps go on while files are uploaded. A run that continues from these files looks for the rows of its step
+// in one of them, and believes that the others have the same.
+TEST_F(Resumes, AnUploadHasTheRowsOfOneMoment) {
+  auto folder = base::value_or_throw(RemoteFolder::open("gs://b/rows", /*leader=*/true));
+  auto writer = base::value_or_throw(MetricsWriter::create(folder->local(), 0));
+  writer.hold(&folder->rows());
+  int64_t step = 0;
+  const auto write_row = [&] {
+    Measurement row;
+    row.split = "train";
+    row.step = ++step;
+    row.loss = 0.5;
+    base::value_or_throw(writer.write(row));
+  };
+  write_row();
+  store().before_answers([&](const cloud::test::Request&) { write_row(); });
+  base::value_or_throw(folder->finish());
+  store().before_answers({});
+  EXPECT_GT(step, 3);
+  base::value_or_throw(base::make_directories(folder_.path("copy")));
+  store().copy_to("rows", folder_.path("copy"));
+  const auto lines = [&](const char* name) {
+    return base::split(base::value_or_throw(base::read_file(folder_.path("copy") + "/" + name)), '\n').size();
+  };
+  EXPECT_EQ(curves_in(folder_.path("copy"))["Loss"], Points({{1, 0.5F}}));
+  EXPECT_EQ(lines("metrics.jsonl"), 1U + 1);  // the text ends with an end of line
+  EXPECT_EQ(lines("metrics.csv"), 2U + 1);    // and this one begins with the names of columns
+}
+
+// A checkpoint is whole in the bucket before `best`, `top-STEP` and `last` name it.
+TEST_F(Resumes, ARunThatIsKilledBeforeItsFirstCheckpointIsNamed) {
+  const Recipe& recipe = recipes()[0];
+  Ender nowhere(std::nullopt, [] {});
+  const std::string folder = folder_.path("whole");
+  ASSERT_TRUE(train(recipe, folder, nowhere));
+  const Outcome whole = outcome_of(folder);
+  ASSERT_FALSE(whole.top.empty());
+  store().before_answers([](const cloud::test::Request& request) {
+    if (base::ends_with(request.parameter("name"), "/best")) store().die();  // an upload
+  });
+  testing::internal::CaptureStderr();
+  EXPECT_ANY_THROW(train(recipe, "gs://b/unnamed", nowhere));
+  store().before_answers({});
+  store().revive();
+  EXPECT_EQ(store().step_of_last("unnamed"), 0);  // there is none
+  EXPECT_TRUE(train(recipe, "gs://b/unnamed", nowhere));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr("gs://b/unnamed/last is missing, as after a run that was killed"));
+  base::value_or_throw(base::make_directories(folder_.path("unnamed")));
+  store().copy_to("unnamed", folder_.path("unnamed"));
+  expect_equal(outcome_of(folder_.path("unnamed")), whole);
+}
+
 // Those that differ most: each of accumulation, EMA, SWA and patience, killed and stopped, in steps, tests
 // and checkpoints, two of them in a bucket.
 TEST_F(Matrix, FewResumesAreTheRunThatWasNotInterrupted) {
@@ -484,7 +544,7 @@ TEST_F(Resumes, ARunThatACallbackHasEndedStaysEnded) {
       return step(batch);
     };
     TrainOptions options = regression_options(logdir);
-    options.resume = "auto";
+    options.resume.from_last = true;
     Trainer trainer(options, regression_sets(folder_.path("a.tar")));
     trainer.add(std::make_shared<Stopper>());
     return trainer.fit(net, steps);

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/shards/tar_writer.h"

@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "sluice/session/checkpoint.h"
-#include "sluice/train/run_length.h"
+#include "sluice/session/files/checkpoint.h"
+#include "sluice/train/run/run_length.h"
 #include "tests/train/event_points.h"
 #include "tests/train/small_regression.h"
 

@@ -5,9 +5,9 @@
 #include <map>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/strings.h"
-#include "sluice/pod/quote.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/pod/ssh/quote.h"
 #include "sluice/provision/remote/shell.h"
 
 namespace sluice::cli {

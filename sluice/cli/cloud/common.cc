@@ -6,10 +6,10 @@
 #include <cstdio>
 #include <iostream>
 
-#include "sluice/base/json_text.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/strings.h"
-#include "sluice/base/table.h"
+#include "sluice/base/formats/json_text.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/base/text/table.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/verb.h"
 #include "sluice/provision/price.h"
@@ -34,22 +34,20 @@ std::string or_dash(const std::string& text) { return text.empty() ? "-" : text;
 
 }  // namespace
 
-void add_project(CLI::App& app, CloudFlags& flags, bool several) {
-  auto* option =
-      app.add_option("--project", flags.projects,
-                     several ? "Projects to look in, p1,p2; default: $SLUICE_GOOGLE_PROJECT, else gcloud's"
-                             : "The project; default: $SLUICE_GOOGLE_PROJECT, else gcloud's");
-  option->delimiter(',')->allow_extra_args(false)->take_all()->expected(1);
+Flag project_row(CloudFlags& flags, bool several) {
+  return {"", "--project", TextList{&flags.projects}, "",
+          several ? "Projects to look in, p1,p2; default: $SLUICE_GOOGLE_PROJECT, else gcloud's"
+                  : "The project; default: $SLUICE_GOOGLE_PROJECT, else gcloud's"};
 }
-void add_zone(CLI::App& app, CloudFlags& flags) {
-  app.add_option("--zone", flags.zone, "Its zone; default: it is looked for in all");
+Flag zone_row(CloudFlags& flags) {
+  return {"", "--zone", &flags.zone, "", "Its zone; default: it is looked for in all"};
 }
-void add_json(CLI::App& app, CloudFlags& flags) { app.add_flag("--json", flags.json, "Print JSON"); }
-void add_dry_run(CLI::App& app, CloudFlags& flags) {
-  app.add_flag("--dry-run", flags.dry_run,
-               "Print the requests that would change something, and send none of them");
+Flag json_row(CloudFlags& flags) { return {"", "--json", &flags.json, "", "Print JSON"}; }
+Flag dry_run_row(CloudFlags& flags) {
+  return {"", "--dry-run", &flags.dry_run, "",
+          "Print the requests that would change something, and send none of them"};
 }
-void add_yes(CLI::App& app, CloudFlags& flags) { app.add_flag("--yes", flags.yes, "Do not ask"); }
+Flag yes_row(CloudFlags& flags) { return {"", "--yes", &flags.yes, "", "Do not ask"}; }
 
 CloudSession::CloudSession(const CloudFlags& flags) {
   google::ApiOptions options = base::value_or_throw(google::api_options_of_environment());
@@ -172,6 +170,11 @@ void say_not_enabled(const std::vector<std::string>& not_enabled) {
   for (const std::string& service : not_enabled)
     std::fprintf(stderr, "sluice: nothing is listed of a service that the project has not enabled: %s\n",
                  base::printable(service).c_str());
+}
+
+int say_gaps(const provision::Gaps& gaps) {
+  say_not_enabled(gaps.not_enabled);
+  return say_unreachable(gaps.unreachable);
 }
 
 void say_price_note() {

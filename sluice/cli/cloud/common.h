@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/cli/flags/flag.h"
 #include "sluice/provision/inventory.h"
 #include "sluice/provision/slices.h"
 
@@ -19,12 +20,12 @@ struct CloudFlags {
   bool json = false, dry_run = false, yes = false;
 };
 
-// Add the verb's own subset of --project (with `several` more than one), --zone, --json, --dry-run and --yes.
-void add_project(CLI::App& app, CloudFlags& flags, bool several = false);
-void add_zone(CLI::App& app, CloudFlags& flags);
-void add_json(CLI::App& app, CloudFlags& flags);
-void add_dry_run(CLI::App& app, CloudFlags& flags);
-void add_yes(CLI::App& app, CloudFlags& flags);
+// The rows of --project (with `several` more than one), --zone, --json, --dry-run and --yes.
+Flag project_row(CloudFlags& flags, bool several = false);
+Flag zone_row(CloudFlags& flags);
+Flag json_row(CloudFlags& flags);
+Flag dry_run_row(CloudFlags& flags);
+Flag yes_row(CloudFlags& flags);
 
 // A session with Google's services, with the parts that one verb uses. Progress goes to standard error. While
 // a session exists, Ctrl-C ends the requests under way, and the first SIGINT or SIGTERM is remembered.
@@ -76,6 +77,8 @@ void print_line(const std::string& line);
 int say_unreachable(const std::vector<std::string>& unreachable);
 // Notes on standard error the services ("PROJECT file.googleapis.com") of which nothing is listed.
 void say_not_enabled(const std::vector<std::string>& not_enabled);
+// Does both, for a whole list. Returns say_unreachable's status.
+int say_gaps(const provision::Gaps& gaps);
 // Prints "List prices (2026, us-central1 list), not the bill."
 void say_price_note();
 

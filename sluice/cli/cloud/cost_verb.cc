@@ -2,8 +2,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "sluice/base/strings.h"
-#include "sluice/base/table.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/base/text/table.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/provision/price.h"
@@ -21,8 +21,7 @@ provision::Inventory everything(CloudSession& session) {
   for (provision::Cloud& cloud : session.clouds()) {
     auto one = value_or_fail(provision::take_inventory(cloud, /*all=*/true));
     std::move(one.things.begin(), one.things.end(), std::back_inserter(all.things));
-    std::move(one.unreachable.begin(), one.unreachable.end(), std::back_inserter(all.unreachable));
-    std::move(one.not_enabled.begin(), one.not_enabled.end(), std::back_inserter(all.not_enabled));
+    all.gaps.add(one.gaps);
   }
   return all;
 }
@@ -49,8 +48,8 @@ int cost(const CostFlags& flags) {
   const provision::Inventory all = everything(session);
   if (flags.cloud.json) {
     google::Json document = {{"prices", provision::price_date()},
-                             {"unreachable", all.unreachable},
-                             {"not_enabled", all.not_enabled},
+                             {"unreachable", all.gaps.unreachable},
+                             {"not_enabled", all.gaps.not_enabled},
                              {"things", google::Json::array()},
                              {"sums", google::Json::array()}};
     for (const auto& thing : all.things) document["things"].push_back(json_of(thing));
@@ -61,7 +60,7 @@ int cost(const CostFlags& flags) {
                                   {"dollars_since_made", row.spent},
                                   {"without_price", row.without_price}});
     print_document(document);
-    return say_unreachable(all.unreachable);
+    return say_unreachable(all.gaps.unreachable);
   }
   if (flags.by.empty()) {
     std::vector<provision::Thing> costly;
@@ -73,8 +72,7 @@ int cost(const CostFlags& flags) {
   print_sums(all, flags.by);
   say_price_note();
   std::fflush(stdout);
-  say_not_enabled(all.not_enabled);
-  return say_unreachable(all.unreachable);
+  return say_gaps(all.gaps);
 }
 
 }  // namespace
@@ -89,11 +87,10 @@ Verb cost_verb() {
               "are not counted.",
           .add_flags =
               [flags](CLI::App& app) {
-                app.add_option("--by", flags->by, "Only sums by env or owner")
-                    ->check(one_of({"env", "owner"}))
-                    ->type_name("env|owner");
-                add_project(app, flags->cloud, /*several=*/true);
-                add_json(app, flags->cloud);
+                add_flags(
+                    app,
+                    {Flag{"", "--by", &flags->by, "", "Only sums by env or owner"}.one_of({"env", "owner"}),
+                     project_row(flags->cloud, /*several=*/true), json_row(flags->cloud)});
               },
           .run = [flags] { return guard_interrupt([&] { return cost(*flags); }); }};
 }

@@ -2,10 +2,10 @@
 #include <cstdio>
 #include <memory>
 
-#include "sluice/base/file.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/strings.h"
-#include "sluice/base/table.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/base/text/table.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/verbs.h"
@@ -29,19 +29,13 @@ using provision::Survey;
 
 struct EnvFlags {
   CloudFlags cloud;
-  std::string file = "sluice-env.toml";
+  std::string file = provision::kSettingsFile;
   std::string name, owner;  // for destroy and show without a file
   std::vector<std::string> only, keep, allowed_scripts;
   bool force = false;
   // The flags of init and import.
-  std::string zone = "us-central1-a", type = "v5litepod-8", values, out = "sluice-env.toml";
+  std::string zone = "us-central1-a", type = "v5litepod-8", values, out = provision::kSettingsFile;
 };
-
-template <typename T>
-T value_or_usage(base::Result<T> result) {
-  if (!result) throw Usage(result.error().what());
-  return std::move(*result);
-}
 
 // The project that init writes if it knows none.
 constexpr char kNoProject[] = "YOUR-PROJECT";
@@ -95,7 +89,7 @@ google::Json plan_json(const std::string& name, const Plan& plan, const std::vec
       {"expires",
        plan.mark.expires > 0 ? google::Json(google::time_of_seconds(plan.mark.expires)) : google::Json()},
       {"prices", provision::price_date()},
-      {"unreachable", survey.unreachable}};
+      {"unreachable", survey.gaps.unreachable}};
   for (const Step& step : plan.steps)
     document["steps"].push_back({{"act", provision::act_name(step.act)},
                                  {"part", provision::part_name(step.part)},
@@ -133,7 +127,7 @@ void say_all(const char* what, const std::vector<std::string>& lines) {
 // Adds a problem for each zone of the environment that does not answer: what exists there is unknown, so
 // nothing is created.
 void add_unreachable(const Settings& settings, const Survey& survey, Plan& plan) {
-  for (const std::string& zone : survey.unreachable)
+  for (const std::string& zone : survey.gaps.unreachable)
     for (const std::string& wanted : settings.zones)
       if (zone == wanted)
         plan.problems.push_back(str("the zone ", zone,
@@ -223,12 +217,12 @@ int destroy(EnvFlags& flags) {
     print_plan(plan);
   }
   std::fflush(stdout);
-  say_not_enabled(survey.not_enabled);
+  say_not_enabled(survey.gaps.not_enabled);
   say_all("", plan.problems);
   if (!plan.problems.empty()) return 1;
   if (plan.steps.empty())
     cloud.say(str("there is nothing of an environment ", settings.name, " in ", settings.project));
-  if (!plan.changes()) return say_unreachable(survey.unreachable);
+  if (!plan.changes()) return say_unreachable(survey.gaps.unreachable);
   std::vector<Piece> going;
   for (const Step& step : plan.steps)
     if (step.act == Act::kDelete) going.push_back(*step.piece);
@@ -243,7 +237,7 @@ int destroy(EnvFlags& flags) {
     if (step.act == Act::kKeep)
       cloud.say(str("stays: ", provision::part_name(step.part), " ", step.name, ", $",
                     provision::dollars(step.hourly), " an hour (", step.why, ")"));
-  return say_unreachable(survey.unreachable);
+  return say_unreachable(survey.gaps.unreachable);
 }
 
 google::Json piece_json(const Piece& piece) {
@@ -289,11 +283,11 @@ int show(EnvFlags& flags) {
                              {"prices", provision::price_date()},
                              {"pieces", google::Json::array()},
                              {"runs", provision::active_runs(pieces)},
-                             {"unreachable", survey.unreachable},
-                             {"not_enabled", survey.not_enabled}};
+                             {"unreachable", survey.gaps.unreachable},
+                             {"not_enabled", survey.gaps.not_enabled}};
     for (const Piece& piece : pieces) document["pieces"].push_back(piece_json(piece));
     print_document(document);
-    return say_unreachable(survey.unreachable);
+    return say_unreachable(survey.gaps.unreachable);
   }
   std::vector<std::vector<std::string>> rows = {{"PART", "NAME", "STATE", "TYPE", "PLACE", "ADDRESS", "$/H"}};
   for (const Piece& piece : pieces)
@@ -309,8 +303,7 @@ int show(EnvFlags& flags) {
     say_price_note();
   }
   std::fflush(stdout);
-  say_not_enabled(survey.not_enabled);
-  return say_unreachable(survey.unreachable);
+  return say_gaps(survey.gaps);
 }
 
 int list(EnvFlags& flags) {
@@ -318,11 +311,10 @@ int list(EnvFlags& flags) {
   std::vector<std::vector<std::string>> rows = {
       {"ENV", "PROJECT", "OWNER", "PIECES", "TPU", "EXPIRES", "$/H"}};
   google::Json document = {{"environments", google::Json::array()}, {"prices", provision::price_date()}};
-  std::vector<std::string> unreachable, not_enabled;
+  provision::Gaps gaps;
   for (provision::Cloud& cloud : session.clouds()) {
     const Survey survey = value_or_fail(provision::survey(cloud));
-    unreachable.insert(unreachable.end(), survey.unreachable.begin(), survey.unreachable.end());
-    not_enabled.insert(not_enabled.end(), survey.not_enabled.begin(), survey.not_enabled.end());
+    gaps.add(survey.gaps);
     for (const std::string& name : survey.environments()) {
       const std::vector<Piece> pieces = survey.of(name);
       int unknown = 0;
@@ -348,12 +340,11 @@ int list(EnvFlags& flags) {
                                           {"without_price", unknown}});
     }
   }
-  document["unreachable"] = unreachable;
-  document["not_enabled"] = not_enabled;
+  document["unreachable"] = gaps.unreachable;
+  document["not_enabled"] = gaps.not_enabled;
   flags.cloud.json ? print_document(document) : base::print_table(rows);
   std::fflush(stdout);
-  say_not_enabled(not_enabled);
-  return say_unreachable(unreachable);
+  return say_gaps(gaps);
 }
 
 void write_new(const EnvFlags& flags, const std::string& path, const std::string& text) {
@@ -391,152 +382,121 @@ int import_file(EnvFlags& flags) {
   return 0;
 }
 
-void add_file(CLI::App& app, EnvFlags& flags) {
-  app.add_option("FILE", flags.file, "The environment's file");
+// clang-format off
+Flag file_row(EnvFlags& f) { return {"", "FILE", &f.file, "", "The environment's file"}; }
+
+Flag only_row(EnvFlags& f) {
+  return {"", "--only", TextList{&f.only}, "", "Only these parts: tpu, machines, disk, nfs, bucket, network; with commas"};
 }
 
-void add_parts(CLI::App& app, EnvFlags& flags) {
-  app.add_option("--only", flags.only,
-                 "Only these parts: tpu, machines, disk, nfs, bucket, network; with commas")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->take_all()
-      ->expected(1);
+Flag scripts_row(EnvFlags& f) {
+  return {"", "--allow-script", RepeatedText{&f.allowed_scripts}, "", "A script outside of the file's folder that the file may name; repeatable"};
 }
 
-void add_scripts(CLI::App& app, EnvFlags& flags) {
-  app.add_option("--allow-script", flags.allowed_scripts,
-                 "A script outside of the file's folder that the file may name; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
+Flag force_row(EnvFlags& f) {
+  return {"", "--force", &f.force, "", "Also while a run that this machine started is active there"};
 }
 
-void add_force(CLI::App& app, EnvFlags& flags) {
-  app.add_flag("--force", flags.force, "Also while a run that this machine started is active there");
+Flag name_row(EnvFlags& f) {
+  return {"", "--name", &f.name, "", "The environment's name, where its file is not at hand"};
 }
 
-void add_name(CLI::App& app, EnvFlags& flags) {
-  app.add_option("--name", flags.name, "The environment's name, where its file is not at hand");
-  app.add_option("--owner", flags.owner, "Name the owner of the environment of --name; default: you");
+Flag owner_row(EnvFlags& f) {
+  return {"", "--owner", &f.owner, "", "Name the owner of the environment of --name; default: you"};
 }
 
-// Makes a verb with its own flags; FILE and --project are common to most.
-Verb make_verb(const std::string& name, const std::string& help,
-               const std::function<void(CLI::App&, EnvFlags&)>& add_flags,
+std::vector<Flag> init_rows(EnvFlags& f) {
+  return {
+      Flag{"", "FILE", &f.out, "", "The file to write"},
+      Flag{"", "--name", &f.name, "", "The environment's name"}.shown("train"),
+      Flag{"", "--zone", &f.zone, "", "Its zone"},
+      Flag{"", "--type", &f.type, "", "Its TPU"},
+      yes_row(f.cloud),
+  };
+}
+
+std::vector<Flag> import_rows(EnvFlags& f) {
+  return {
+      Flag{"", "VALUES", &f.values, "", "values.env"}.required(),
+      Flag{"", "--out", &f.out, "", "The file to write; -: standard output"},
+      yes_row(f.cloud),
+  };
+}
+
+std::vector<Flag> plan_rows(EnvFlags& f) {
+  return {
+      file_row(f), only_row(f), scripts_row(f),
+      Flag{"", "--update", &f.force, "", "As update does it: what differs is deleted and created"},
+      json_row(f.cloud),
+  };
+}
+
+// The rows that apply and update share.
+std::vector<Flag> change_rows(EnvFlags& f) {
+  return {file_row(f), only_row(f), scripts_row(f), json_row(f.cloud), dry_run_row(f.cloud), yes_row(f.cloud), force_row(f)};
+}
+
+std::vector<Flag> destroy_rows(EnvFlags& f) {
+  return {
+      file_row(f), name_row(f), owner_row(f), only_row(f),
+      Flag{"", "--keep", TextList{&f.keep}, "", "Parts that stay: disk, bucket, nfs …; with commas"},
+      json_row(f.cloud), dry_run_row(f.cloud), yes_row(f.cloud), force_row(f),
+  };
+}
+
+std::vector<Flag> show_rows(EnvFlags& f) { return {file_row(f), name_row(f), owner_row(f), json_row(f.cloud)}; }
+
+std::vector<Flag> list_rows(EnvFlags& f) { return {json_row(f.cloud)}; }
+// clang-format on
+
+// Makes a verb with its own rows; --project is common to all.
+Verb make_verb(const std::string& name, const std::string& help, std::vector<Flag> (*rows)(EnvFlags&),
                const std::function<int(EnvFlags&)>& run) {
   auto flags = std::make_shared<EnvFlags>();
   return {.name = name,
           .help = help,
           .add_flags =
-              [flags, add_flags](CLI::App& app) {
-                add_flags(app, *flags);
-                add_project(app, flags->cloud, /*several=*/app.get_name() == "list");
+              [flags, rows](CLI::App& app) {
+                add_flags(app, rows(*flags));
+                add_flags(app, {project_row(flags->cloud, /*several=*/app.get_name() == "list")});
               },
           .run = [flags, run] { return guard_interrupt([&] { return run(*flags); }); }};
 }
 
 // Makes the verbs apply and update.
 Verb changing_verb(const std::string& name, const std::string& help, PlanOptions::Verb verb) {
-  return make_verb(
-      name, help,
-      [](CLI::App& app, EnvFlags& flags) {
-        add_file(app, flags);
-        add_parts(app, flags);
-        add_scripts(app, flags);
-        add_json(app, flags.cloud);
-        add_dry_run(app, flags.cloud);
-        add_yes(app, flags.cloud);
-        add_force(app, flags);
-      },
-      [verb](EnvFlags& flags) { return plan_or_do(flags, verb, /*only_plan=*/false); });
+  return make_verb(name, help, change_rows,
+                   [verb](EnvFlags& flags) { return plan_or_do(flags, verb, /*only_plan=*/false); });
 }
 
-Verb init_verb() {
-  return make_verb(
-      "init", "Write a file to begin with",
-      [](CLI::App& app, EnvFlags& flags) {
-        app.add_option("FILE", flags.out, "The file to write");
-        app.add_option("--name", flags.name, "The environment's name")->default_str("train");
-        app.add_option("--zone", flags.zone, "Its zone");
-        app.add_option("--type", flags.type, "Its TPU");
-        add_yes(app, flags.cloud);
-      },
-      init);
-}
-
-Verb import_verb() {
-  return make_verb(
-      "import", "Write the file from the values.env of the environment module",
-      [](CLI::App& app, EnvFlags& flags) {
-        app.add_option("VALUES", flags.values, "values.env")->required();
-        app.add_option("--out", flags.out, "The file to write; -: standard output");
-        add_yes(app, flags.cloud);
-      },
-      import_file);
-}
-
-Verb plan_verb() {
-  return make_verb(
-      "plan", "Show what apply (with --update: update) would do and cost, and what is in its way",
-      [](CLI::App& app, EnvFlags& flags) {
-        add_file(app, flags);
-        add_parts(app, flags);
-        add_scripts(app, flags);
-        app.add_flag("--update", flags.force, "As update does it: what differs is deleted and created");
-        add_json(app, flags.cloud);
-      },
-      [](EnvFlags& flags) {
-        return plan_or_do(flags, flags.force ? PlanOptions::kUpdate : PlanOptions::kApply,
-                          /*only_plan=*/true);
-      });
-}
-
-Verb destroy_verb() {
-  return make_verb(
-      "destroy", "Delete what the environment has, the most expensive parts first",
-      [](CLI::App& app, EnvFlags& flags) {
-        add_file(app, flags);
-        add_name(app, flags);
-        add_parts(app, flags);
-        app.add_option("--keep", flags.keep, "Parts that stay: disk, bucket, nfs …; with commas")
-            ->delimiter(',')
-            ->allow_extra_args(false)
-            ->take_all()
-            ->expected(1);
-        add_json(app, flags.cloud);
-        add_dry_run(app, flags.cloud);
-        add_yes(app, flags.cloud);
-        add_force(app, flags);
-      },
-      destroy);
+int plan(EnvFlags& flags) {
+  return plan_or_do(flags, flags.force ? PlanOptions::kUpdate : PlanOptions::kApply, /*only_plan=*/true);
 }
 
 }  // namespace
 
 Verb env_verb() {
-  return {.name = "env",
-          .help = "Make what a training needs from one file: network, share, disk, machines, bucket, TPU",
-          .footer =
-              "Nothing is written down but the file: what exists is what the cloud lists. A verb that was\n"
-              "interrupted is run again. All keys of the file: docs/environments.md.",
-          .verbs = {init_verb(), import_verb(), plan_verb(),
-                    changing_verb("apply", "Make what is missing; what differs is shown and left alone",
-                                  PlanOptions::kApply),
-                    changing_verb("update", "Make it as the file says, also by deleting and creating",
-                                  PlanOptions::kUpdate),
-                    destroy_verb(),
-                    make_verb(
-                        "show", "Show what the environment has, in which state, and what it costs",
-                        [](CLI::App& app, EnvFlags& flags) {
-                          add_file(app, flags);
-                          add_name(app, flags);
-                          add_json(app, flags.cloud);
-                        },
-                        show),
-                    make_verb(
-                        "list", "All environments of a project",
-                        [](CLI::App& app, EnvFlags& flags) { add_json(app, flags.cloud); }, list)}};
+  return {
+      .name = "env",
+      .help = "Make what a training needs from one file: network, share, disk, machines, bucket, TPU",
+      .footer =
+          "Nothing is written down but the file: what exists is what the cloud lists. A verb that was\n"
+          "interrupted is run again. All keys of the file: docs/environments.md.",
+      .verbs = {make_verb("init", "Write a file to begin with", init_rows, init),
+                make_verb("import", "Write the file from the values.env of the environment module",
+                          import_rows, import_file),
+                make_verb("plan",
+                          "Show what apply (with --update: update) would do and cost, and what is in its way",
+                          plan_rows, plan),
+                changing_verb("apply", "Make what is missing; what differs is shown and left alone",
+                              PlanOptions::kApply),
+                changing_verb("update", "Make it as the file says, also by deleting and creating",
+                              PlanOptions::kUpdate),
+                make_verb("destroy", "Delete what the environment has, the most expensive parts first",
+                          destroy_rows, destroy),
+                make_verb("show", "Show what the environment has, in which state, and what it costs",
+                          show_rows, show),
+                make_verb("list", "All environments of a project", list_rows, list)}};
 }
 
 }  // namespace sluice::cli

@@ -2,9 +2,9 @@
 
 #include <cstdio>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/estimate/tpu_slice.h"
-#include "sluice/pod/quote.h"
+#include "sluice/pod/ssh/quote.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/price.h"
 

@@ -24,43 +24,39 @@ struct KeepFlags {
   bool dry_run = false;
 };
 
-void add_flags(CLI::App& app, KeepFlags& flags) {
-  auto& limits = flags.limits;
-  app.add_option("NAME", flags.tpu.name, "The TPU")->required();
-  app.add_option("RUN", flags.words, "After --: run, flags of `sluice run`, --, and the command")->required();
-  add_place_flags(app, flags.tpu);
-  app.add_flag("--dry-run", flags.dry_run,
-               "Show what would be created, run and re-created, and when, and do nothing");
-  app.add_option("--zones", flags.zones, "Re-create it in these zones: a,b or any; default: where it was");
-  app.add_option("--type", flags.type, "Make it of this type if it is not there: v4-32")->group("Making");
-  app.add_option("--runtime", flags.runtime,
-                 "Its runtime version; default: the generation's. Of tpu7x the machines' image")
-      ->group("Making");
-  app.add_flag("--spot", flags.spot, "Spot capacity")->group("Making");
-  app.add_option("--ttl", flags.ttl, "Its end, at the latest: 3d, or a time")->group("Making");
-  app.add_option("--max-restarts", limits.max_restarts, "Start the run again at most N times, for any reason")
-      ->check(kZeroOrMore)
-      ->group("Limits");
-  app.add_option("--max-cost", limits.max_cost,
-                 "Save, delete the TPU and end when it has cost this much since keep began, at list "
-                 "prices [US$]")
-      ->check(kAboveZero)
-      ->default_str("none")
-      ->group("Limits");
-  app.add_option("--save-time", limits.save, "From SIGTERM, at which workers save, to SIGKILL [s]")
-      ->check(kAboveZero)
-      ->group("Limits");
-  app.add_option("--notice", flags.notice, "Replace the TPU this long before maintenance begins [s]")
-      ->check(kZeroOrMore)
-      ->group("Limits");
-  app.add_option("--patience", limits.patience,
-                 "Count a TPU as lost after this long in REPAIRING, RESTARTING or UNKNOWN [s]")
-      ->check(kZeroOrMore)
-      ->group("Limits");
-  app.add_option("--poll", limits.poll, "Between two looks at the TPU [s]")
-      ->check(kAboveZero)
-      ->group("Limits");
+// clang-format off
+std::vector<Flag> what_rows(KeepFlags& f) {
+  return {
+      tpu_row(f.tpu),
+      Flag{"", "RUN", Words{&f.words}, "", "After --: run, flags of `sluice run`, --, and the command"}
+          .required(),
+  };
 }
+
+// These come after the rows of the TPU's place.
+std::vector<Flag> how_rows(KeepFlags& f) {
+  return {
+      Flag{"", "--dry-run", &f.dry_run, "", "Show what would be created, run and re-created, and when, and do nothing"},
+      Flag{"", "--zones", &f.zones, "", "Re-create it in these zones: a,b or any; default: where it was"},
+      Flag{"Making", "--type", &f.type, "", "Make it of this type if it is not there: v4-32"},
+      Flag{"Making", "--runtime", &f.runtime, "", "Its runtime version; default: the generation's. Of tpu7x the machines' image"},
+      Flag{"Making", "--spot", &f.spot, "", "Spot capacity"},
+      Flag{"Making", "--ttl", &f.ttl, "", "Its end, at the latest: 3d, or a time"},
+      Flag{"Limits", "--max-restarts", &f.limits.max_restarts, "", "Start the run again at most N times, for any reason"}
+          .zero_or_more(),
+      Flag{"Limits", "--max-cost", &f.limits.max_cost, "US$", "Save, delete the TPU and end when it has cost this much since keep began, at list prices"}
+          .above_zero().shown("none"),
+      Flag{"Limits", "--save-time", &f.limits.save, "s", "From SIGTERM, at which workers save, to SIGKILL"}
+          .above_zero(),
+      Flag{"Limits", "--notice", &f.notice, "s", "Replace the TPU this long before maintenance begins"}
+          .zero_or_more(),
+      Flag{"Limits", "--patience", &f.limits.patience, "s", "Count a TPU as lost after this long in REPAIRING, RESTARTING or UNKNOWN"}
+          .zero_or_more(),
+      Flag{"Limits", "--poll", &f.limits.poll, "s", "Between two looks at the TPU"}
+          .above_zero(),
+  };
+}
+// clang-format on
 
 // Returns the words after `run`: its flags and the command. Throws Usage for flags that keep decides itself.
 std::vector<std::string> run_arguments(const std::vector<std::string>& words) {
@@ -112,12 +108,9 @@ std::optional<provision::SliceWish> wish_of(const KeepFlags& flags, double now) 
   wish.mark.environment = "tpu-" + flags.tpu.name;
   wish.mark.owner = provision::default_owner();
   wish.mark.created = now;
-  if (!flags.ttl.empty()) {
-    const auto expiry = provision::parse_expiry(flags.ttl, now, "--ttl");
-    if (!expiry) throw Usage(expiry.error().what());
-    wish.mark.expires = *expiry;
-  }
-  if (const auto fits = provision::check_wish(wish, now); !fits) throw Usage(fits.error().what());
+  if (!flags.ttl.empty())
+    wish.mark.expires = value_or_usage(provision::parse_expiry(flags.ttl, now, "--ttl"));
+  value_or_usage(provision::check_wish(wish, now));
   return wish;
 }
 
@@ -161,7 +154,7 @@ int keep(const KeepFlags& flags) {
   options.name = flags.tpu.name;
   options.zone = flags.tpu.zone;
   options.zones = zones_of(flags.zones);
-  if (const auto good = provision::check_zones(options.zones); !good) throw Usage(good.error().what());
+  value_or_usage(provision::check_zones(options.zones));
   options.notice_seconds = flags.notice;
   options.needs_price = flags.limits.max_cost > 0;
   options.wish = wish_of(flags, base::wall_seconds());
@@ -185,7 +178,12 @@ Verb keep_verb() {
               "with SLUICE_RESTART\n"
               "one higher. The command must resume by itself. Exit status: the run's; 1 at a limit; "
               "130, 143.",
-          .add_flags = [flags](CLI::App& app) { add_flags(app, *flags); },
+          .add_flags =
+              [flags](CLI::App& app) {
+                add_flags(app, what_rows(*flags));
+                add_flags(app, place_rows(flags->tpu));
+                add_flags(app, how_rows(*flags));
+              },
           .run = [flags] { return keep(*flags); }};
 }
 

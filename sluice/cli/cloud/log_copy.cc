@@ -5,13 +5,17 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/private_file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/private_file.h"
 #include "sluice/base/process.h"
+#include "sluice/cli/flags/flag.h"
+#include "sluice/pod/client.h"
 #include "sluice/pod/record.h"
+#include "sluice/pod/runs.h"
 #include "sluice/provision/remote/log_bucket.h"
 
 namespace sluice::cli {
@@ -35,11 +39,11 @@ void leave() {
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(nothing, stream);
 }
 
-}  // namespace
-
+// Runs `run` while another process copies the logs, and returns `run`'s result. With an empty bucket it only
+// runs `run`.
 int with_log_copy(const std::string& bucket, const pod::Job& job, const std::function<int()>& run) {
   if (bucket.empty()) return run();
-  if (const auto target = provision::log_target(bucket, job.id); !target) throw Usage(target.error().what());
+  value_or_usage(provision::log_target(bucket, job.id));
   base::value_or_throw(provision::begin_log_bucket(bucket, job.id, static_cast<int>(job.workers.size())));
   base::value_or_throw(base::make_private_folder(pod::run_folder(job.id)));
   std::vector<std::string> command = {std::filesystem::read_symlink("/proc/self/exe").string(), "run", kVerb,
@@ -65,16 +69,27 @@ int with_log_copy(const std::string& bucket, const pod::Job& job, const std::fun
   return status;  // the workers' status: their logs are also on this machine
 }
 
+}  // namespace
+
+int run_or_describe(pod::Job& job, const std::string& log_bucket, bool dry_run) {
+  job.id = pod::new_run_id();
+  if (dry_run) {
+    std::fputs(pod::describe_commands(job).c_str(), stdout);
+    return 0;
+  }
+  return with_log_copy(log_bucket, job, [&] { return base::value_or_throw(pod::run_job(job)); });
+}
+
 Verb copy_logs_verb() {
   auto flags = std::make_shared<CopyFlags>();
   return {.name = kVerb,
           .help = "Copies the logs of a run to a bucket until it is over",
           .add_flags =
               [flags](CLI::App& app) {
-                app.add_option("RUN", flags->run)->required();
-                app.add_option("BUCKET", flags->bucket)->required();
-                app.add_option("--seconds", flags->seconds)->check(kAboveZero);
-                app.add_flag("--alone", flags->alone);
+                add_flags(app, {Flag{"", "RUN", &flags->run, "", ""}.required(),
+                                Flag{"", "BUCKET", &flags->bucket, "", ""}.required(),
+                                Flag{"", "--seconds", &flags->seconds, "", ""}.above_zero(),
+                                {"", "--alone", &flags->alone, "", ""}});
               },
           .run =
               [flags] {

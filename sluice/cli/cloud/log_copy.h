@@ -1,7 +1,6 @@
 // Implements --log-bucket of `sluice run`: a second process copies the run's logs, and outlives the client.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "sluice/cli/verb.h"
@@ -9,10 +8,11 @@
 
 namespace sluice::cli {
 
-// Runs `run` while another process copies the logs, and returns `run`'s result. Waits for the last copy
-// unless the job is detached. With an empty bucket it only runs `run`. Throws Error, before anything starts,
-// if the bucket cannot be written. Logs that cannot be copied are reported and don't change the result.
-int with_log_copy(const std::string& bucket, const pod::Job& job, const std::function<int()>& run);
+// Gives the job an id and runs it; with `dry_run` prints its commands instead. Returns the exit status.
+// Unless the bucket is empty, another process copies the logs into it; waits for the last copy unless the job
+// is detached. Throws Error if the run cannot start, and, before anything starts, if the bucket cannot be
+// written. Logs that cannot be copied are reported and don't change the result.
+int run_or_describe(pod::Job& job, const std::string& log_bucket, bool dry_run);
 
 // The verb of the copying process; hidden from users.
 Verb copy_logs_verb();

@@ -2,42 +2,49 @@
 
 #include <cstdio>
 
-#include "sluice/base/file.h"
-#include "sluice/base/printable.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/printable.h"
 #include "sluice/cli/verb.h"
 #include "sluice/provision/remote/workers.h"
 
 namespace sluice::cli {
 
-void add_place_flags(CLI::App& app, TpuFlags& flags, const std::string& group) {
-  app.add_option("--zone", flags.zone, "Zone of the TPU; default: looked for in all")->group(group);
-  app.add_option(
-         "--project", flags.project,
-         "Google Cloud project; default: $SLUICE_GOOGLE_PROJECT, $GOOGLE_CLOUD_PROJECT, gcloud's, the "
-         "credentials' or the machine's")
-      ->group(group);
+// clang-format off
+Flag tpu_row(TpuFlags& flags, const std::string& help) {
+  return Flag{"", "NAME", &flags.name, "", help}.required();
 }
 
-void add_worker_flag(CLI::App& app, TpuFlags& flags, const std::string& fallback, const std::string& group) {
+std::vector<Flag> place_rows(TpuFlags& flags) {
+  return {
+      Flag{"Where", "--zone", &flags.zone, "", "Zone of the TPU; default: looked for in all"},
+      Flag{"Where", "--project", &flags.project, "", "Google Cloud project; default: $SLUICE_GOOGLE_PROJECT, $GOOGLE_CLOUD_PROJECT, gcloud's, the credentials' or the machine's"},
+  };
+}
+
+Flag worker_row(TpuFlags& flags, const std::string& fallback) {
   flags.worker = fallback;
-  app.add_option("--worker", flags.worker, "Which workers: all, 0 or 0,2-5")->group(group);
+  return {"Where", "--worker", &flags.worker, "", "Which workers: all, 0 or 0,2-5"};
 }
 
-void add_ssh_flags(CLI::App& app, TpuFlags& flags, const std::string& group) {
-  app.add_option("--ssh-user", flags.user, "User on the workers; default: this terminal's")->group(group);
-  app.add_option("--ssh-key", flags.key, "Private key; made if it is not there")
-      ->default_str("~/.ssh/google_compute_engine")
-      ->group(group);
-  app.add_option("--ssh-option", flags.options, "As ssh's -o: NAME=VALUE; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all()
-      ->group(group);
+std::vector<Flag> ssh_rows(TpuFlags& flags) {
+  return {
+      Flag{"Where", "--ssh-user", &flags.user, "", "User on the workers; default: this terminal's"},
+      Flag{"Where", "--ssh-key", &flags.key, "", "Private key; made if it is not there"}
+          .shown("~/.ssh/google_compute_engine"),
+      Flag{"Where", "--ssh-option", RepeatedText{&flags.options}, "", "As ssh's -o: NAME=VALUE; repeatable"},
+  };
+}
+// clang-format on
+
+void add_reach_flags(CLI::App& app, TpuFlags& flags, const std::string& fallback) {
+  add_flags(app, {worker_row(flags, fallback)});
+  add_flags(app, place_rows(flags));
+  add_flags(app, ssh_rows(flags));
 }
 
 std::string project_or_default(const std::string& given) {
   if (given.empty()) return base::value_or_throw(google::default_project());
-  if (const auto good = provision::check_project_id(given); !good) throw Usage(good.error().what());
+  value_or_usage(provision::check_project_id(given));
   return given;
 }
 
@@ -59,9 +66,9 @@ ChosenWorkers reach_workers(provision::Cloud& cloud, const TpuFlags& flags) {
   options.key = flags.key.empty() ? flags.key : base::expand_home(flags.key);
   auto reached = provision::reach_slice(cloud, flags.name, options);
   if (!reached) throw_error(reached.error());
-  auto numbers = provision::parse_workers(flags.worker, static_cast<int>(reached->hosts.size()));
-  if (!numbers) throw Usage(numbers.error().what());
-  return {std::move(*reached), std::move(*numbers)};
+  auto numbers =
+      value_or_usage(provision::parse_workers(flags.worker, static_cast<int>(reached->hosts.size())));
+  return {std::move(*reached), std::move(numbers)};
 }
 
 pod::Job job_of(const ChosenWorkers& chosen, const TpuFlags& flags) {

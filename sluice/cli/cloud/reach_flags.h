@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/cli/flags/flag.h"
 #include "sluice/provision/remote/reach.h"
 
 namespace sluice::cli {
@@ -16,13 +17,16 @@ struct TpuFlags {
   std::vector<std::string> options;  // for ssh, as its -o takes them
 };
 
-// Adds --zone and --project in this group of the help.
-void add_place_flags(CLI::App& app, TpuFlags& flags, const std::string& group = "Where");
-// Adds --worker; `fallback` is "all" or "0".
-void add_worker_flag(CLI::App& app, TpuFlags& flags, const std::string& fallback,
-                     const std::string& group = "Where");
-// Adds --ssh-user, --ssh-key and --ssh-option.
-void add_ssh_flags(CLI::App& app, TpuFlags& flags, const std::string& group = "Where");
+// The row of the argument NAME.
+Flag tpu_row(TpuFlags& flags, const std::string& help = "The TPU");
+// The rows of --zone and --project.
+std::vector<Flag> place_rows(TpuFlags& flags);
+// The row of --worker, and its default: "all" or "0".
+Flag worker_row(TpuFlags& flags, const std::string& fallback);
+// The rows of --ssh-user, --ssh-key and --ssh-option.
+std::vector<Flag> ssh_rows(TpuFlags& flags);
+// Adds NAME's flags for a worker, the place and ssh, in this order.
+void add_reach_flags(CLI::App& app, TpuFlags& flags, const std::string& fallback);
 
 // Returns the project of the flag, or the default one for "". Throws Usage for a text that cannot be a
 // project's id, and Error if no project is known.

@@ -2,7 +2,8 @@
 #include <cstdio>
 #include <memory>
 
-#include "sluice/base/printable.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/table.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/verbs.h"
 
@@ -39,12 +40,11 @@ int sweep(const CloudFlags& flags) {
   CloudSession session(flags);
   google::Json document = {{"leftovers", google::Json::array()}, {"deleted", flags.yes && !flags.dry_run}};
   std::vector<std::vector<std::string>> rows;
-  std::vector<std::string> unreachable, not_enabled;
+  provision::Gaps gaps;
   int failed = 0, count = 0;
   for (provision::Cloud& cloud : session.clouds()) {
     const auto inventory = value_or_fail(provision::take_inventory(cloud, /*all=*/true));
-    unreachable.insert(unreachable.end(), inventory.unreachable.begin(), inventory.unreachable.end());
-    not_enabled.insert(not_enabled.end(), inventory.not_enabled.begin(), inventory.not_enabled.end());
+    gaps.add(inventory.gaps);
     const auto leftovers = provision::leftovers(inventory, cloud.now());
     count += static_cast<int>(leftovers.size());
     for (const auto& leftover : leftovers) {
@@ -58,8 +58,8 @@ int sweep(const CloudFlags& flags) {
     if (flags.yes) failed += delete_all(cloud, leftovers);
   }
   if (flags.json) {
-    document["unreachable"] = unreachable;
-    document["not_enabled"] = not_enabled;
+    document["unreachable"] = gaps.unreachable;
+    document["not_enabled"] = gaps.not_enabled;
     print_document(document);
   } else if (count == 0) {
     std::printf("Nothing is left over.\n");
@@ -68,8 +68,7 @@ int sweep(const CloudFlags& flags) {
     if (!flags.yes) std::printf("Nothing was deleted: sluice sweep --yes deletes these.\n");
   }
   std::fflush(stdout);
-  say_not_enabled(not_enabled);
-  return say_unreachable(unreachable) != 0 || failed > 0 ? 1 : 0;
+  return say_gaps(gaps) != 0 || failed > 0 ? 1 : 0;
 }
 
 }  // namespace
@@ -84,10 +83,8 @@ Verb sweep_verb() {
               "left. What Sluice did not make is never touched.",
           .add_flags =
               [flags](CLI::App& app) {
-                add_project(app, *flags, /*several=*/true);
-                add_yes(app, *flags);
-                add_dry_run(app, *flags);
-                add_json(app, *flags);
+                add_flags(app, {project_row(*flags, /*several=*/true), yes_row(*flags), dry_run_row(*flags),
+                                json_row(*flags)});
               },
           .run = [flags] { return guard_interrupt([&] { return sweep(*flags); }); }};
 }

@@ -2,13 +2,12 @@
 #include <algorithm>
 #include <memory>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/cli/cloud/log_copy.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/cloud/storage.h"
-#include "sluice/pod/client.h"
-#include "sluice/pod/runs.h"
+#include "sluice/pod/environment.h"
 #include "sluice/pod/tpu_grid.h"
 #include "sluice/provision/environment/names.h"
 #include "sluice/provision/remote/tasks.h"
@@ -18,7 +17,7 @@ namespace {
 
 struct TaskFlags {
   TpuFlags tpu;
-  std::string task, file = "sluice-env.toml", log_bucket;
+  std::string task, file = provision::kSettingsFile, log_bucket;
   pod::Job job;
   bool dry_run = false;
 };
@@ -51,15 +50,14 @@ ChosenWorkers reach_environment(provision::Cloud& cloud, const TaskFlags& flags)
 int run_task(TaskFlags& flags) {
   const auto settings = base::value_or_throw(
       provision::read_settings(base::expand_home(flags.file), {.read = false, .allowed = {}}));
-  const auto line = provision::task_line(settings.tasks, flags.task);
-  if (!line) throw Usage(line.error().what());
+  const std::string line = value_or_usage(provision::task_line(settings.tasks, flags.task));
   if (!settings.tpu)
     throw Usage(
         base::str(flags.file, " has no section [tpu]: tasks run on the workers of the environment's TPU"));
   flags.tpu.name = provision::tpu_name(settings.name);
   if (flags.tpu.project.empty()) flags.tpu.project = settings.project;
   pod::Job& job = flags.job;
-  job.command = {"sh", "-c", *line};
+  job.command = {"sh", "-c", line};
   if (settings.bucket) {
     const std::string bucket = provision::bucket_name(settings);
     job.environment.emplace_back("BUCKET", "gs://" + bucket);
@@ -73,13 +71,22 @@ int run_task(TaskFlags& flags) {
   provision::fill_job(job, chosen.reached, chosen.numbers, 1);
   job.coordinator = job.workers.front().address;
   job.port = pod::kTpuProcessPort;
-  job.id = pod::new_run_id();
-  if (flags.dry_run) {
-    std::fputs(pod::describe_commands(job).c_str(), stdout);
-    return 0;
-  }
-  return with_log_copy(flags.log_bucket, job, [&] { return base::value_or_throw(pod::run_job(job)); });
+  return run_or_describe(job, flags.log_bucket, flags.dry_run);
 }
+
+// clang-format off
+std::vector<Flag> task_rows(TaskFlags& f) {
+  return {
+      Flag{"", "TASK", &f.task, "", "install, test, update, run or resume"}.required(),
+      Flag{"", "--file", &f.file, "", "The environment's file"},
+      Flag{"", "--max-restarts", &f.job.max_restarts, "", "Start all workers again at most N times when one fails"}
+          .zero_or_more(),
+      Flag{"", "--detach", &f.job.detached, "", "Return when all workers run; they continue without this terminal"},
+      Flag{"", "--dry-run", &f.dry_run, "", "Print the exact commands and scripts, and run nothing"},
+      Flag{"", "--log-bucket", &f.log_bucket, "", "gs://BUCKET/PREFIX, or s3:// and az://: the logs go there too"},
+  };
+}
+// clang-format on
 
 Verb task_run_verb() {
   auto flags = std::make_shared<TaskFlags>();
@@ -94,20 +101,8 @@ Verb task_run_verb() {
               "in the bucket.",
           .add_flags =
               [flags](CLI::App& app) {
-                app.add_option("TASK", flags->task, "install, test, update, run or resume")->required();
-                app.add_option("--file", flags->file, "The environment's file");
-                app.add_option("--max-restarts", flags->job.max_restarts,
-                               "Start all workers again at most N times when one fails")
-                    ->check(kZeroOrMore);
-                app.add_flag("--detach", flags->job.detached,
-                             "Return when all workers run; they continue without this terminal");
-                app.add_flag("--dry-run", flags->dry_run,
-                             "Print the exact commands and scripts, and run nothing");
-                app.add_option("--log-bucket", flags->log_bucket,
-                               "gs://BUCKET/PREFIX, or s3:// and az://: the logs go there too");
-                add_worker_flag(app, flags->tpu, "all");
-                add_place_flags(app, flags->tpu);
-                add_ssh_flags(app, flags->tpu);
+                add_flags(app, task_rows(*flags));
+                add_reach_flags(app, flags->tpu, "all");
               },
           .run = [flags] { return run_task(*flags); }};
 }

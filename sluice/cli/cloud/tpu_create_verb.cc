@@ -3,14 +3,16 @@
 #include <memory>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/cloud/tpu_verbs.h"
 #include "sluice/provision/price.h"
 
 namespace sluice::cli {
 namespace {
+
+constexpr char kStartupScript[] = "--startup-script";
 
 struct CreateFlags {
   CloudFlags cloud;
@@ -20,62 +22,40 @@ struct CreateFlags {
   std::vector<std::string> labels;
 };
 
-CLI::Option* listed(CLI::Option* option) {
-  return option->delimiter(',')->allow_extra_args(false)->take_all()->expected(1);
+// clang-format off
+std::vector<Flag> create_rows(CreateFlags& f) {
+  return {
+      Flag{"", "NAME", &f.wish.name, "", "The slice's name"}.required(),
+      Flag{"", "--type", &f.wish.type, "", "v3-32, v5litepod-16 …: sluice tpu types lists them"}.required(),
+      Flag{"", "--zones", TextList{&f.wish.zones}, "", "Zones in the order to try them, a,b; any: all that have the type"}
+          .required(),
+      Flag{"", "--slices", &f.wish.slices, "", "Make N slices that train together", {1, 256}},
+      Flag{"", "--runtime", &f.wish.runtime, "", "Software version; default: the generation's. Of tpu7x the machines' image"},
+      Flag{"", kStartupScript, &f.script, "", "A file that each host runs when it starts"},
+      Flag{"", "--network", &f.wish.network, "", "Network; default: the project's default one"},
+      Flag{"", "--subnetwork", &f.wish.subnetwork, "", "Subnetwork"},
+      Flag{"", "--internal-ips", &f.internal, "", "The hosts have no external addresses"},
+      Flag{"", "--service-account", &f.wish.service_account, "", "Whom the hosts act as; default: the project's"},
+      Flag{"", "--tags", TextList{&f.wish.tags}, "", "Network tags, a,b"},
+      Flag{"", "--label", RepeatedText{&f.labels}, "", "NAME=VALUE; repeatable"},
+      Flag{"Capacity", "--spot", &f.spot, "", "Use spot capacity: cheap, and Google may take it back at any time"},
+      Flag{"Capacity", "--on-demand", &f.on_demand, "", "Pay the list price, if there is capacity (the default)"},
+      Flag{"Capacity", "--reservation", &f.wish.reservation, "", "Use the capacity of this reservation"},
+      Flag{"Capacity", "--flex-start", &f.flex, "", "Wait in the queue, then use it for this time, such as 12h; at most 7d"},
+      Flag{"", "--queued", &f.wish.queued, "", "Make a queue entry, which Google keeps, even where a node would do"},
+      Flag{"", "--wait-until", &f.wait_until, "", "Hunt and queue until then: a span (6h) or a time; default: each zone is asked once"},
+      Flag{"", "--zone-wait", &f.wish.zone_wait, "s", "Let a queue entry wait this long in one zone while others are left to try"}
+          .zero_or_more(),
+      Flag{"", "--ttl", &f.ttl, "", "It is deleted then: a span (8h) or a time (2026-11-26T08:00:00Z); Google holds it, no client"},
+      Flag{"", "--idle", &f.idle, "", "Let worker 0 delete it when it was not used for this long, such as 30m. Needs tpu.nodes.delete for the service account; sluice tpu guard says whether it has it"},
+      Flag{"", "--max-cost", &f.wish.max_cost, "$", "Ask for nothing that costs more until --ttl by list prices"}
+          .above_zero(),
+      Flag{"", "--env", &f.env, "", "The environment that it belongs to; default: tpu-NAME, its own"},
+      Flag{"", "--owner", &f.owner, "", "Who pays attention to it; default: the user here"},
+      project_row(f.cloud), dry_run_row(f.cloud), json_row(f.cloud),
+  };
 }
-
-void what_flags(CLI::App& app, CreateFlags& flags) {
-  app.add_option("NAME", flags.wish.name, "The slice's name")->required();
-  app.add_option("--type", flags.wish.type, "v3-32, v5litepod-16 …: sluice tpu types lists them")->required();
-  listed(app.add_option("--zones", flags.wish.zones,
-                        "Zones in the order to try them, a,b; any: all that have the type"))
-      ->required();
-  app.add_option("--slices", flags.wish.slices, "Make N slices that train together")->check(between(1, 256));
-  app.add_option("--runtime", flags.wish.runtime,
-                 "Software version; default: the generation's. Of tpu7x the machines' image");
-  app.add_option("--startup-script", flags.script, "A file that each host runs when it starts")
-      ->check(CLI::ExistingFile);
-  app.add_option("--network", flags.wish.network, "Network; default: the project's default one");
-  app.add_option("--subnetwork", flags.wish.subnetwork, "Subnetwork");
-  app.add_flag("--internal-ips", flags.internal, "The hosts have no external addresses");
-  app.add_option("--service-account", flags.wish.service_account,
-                 "Whom the hosts act as; default: the project's");
-  listed(app.add_option("--tags", flags.wish.tags, "Network tags, a,b"));
-  app.add_option("--label", flags.labels, "NAME=VALUE; repeatable")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->take_all();
-}
-
-void how_flags(CLI::App& app, CreateFlags& flags) {
-  app.add_flag("--spot", flags.spot, "Use spot capacity: cheap, and Google may take it back at any time")
-      ->group("Capacity");
-  app.add_flag("--on-demand", flags.on_demand, "Pay the list price, if there is capacity (the default)")
-      ->group("Capacity");
-  app.add_option("--reservation", flags.wish.reservation, "Use the capacity of this reservation")
-      ->group("Capacity");
-  app.add_option("--flex-start", flags.flex,
-                 "Wait in the queue, then use it for this time, such as 12h; at most 7d")
-      ->group("Capacity");
-  app.add_flag("--queued", flags.wish.queued,
-               "Make a queue entry, which Google keeps, even where a node would do");
-  app.add_option("--wait-until", flags.wait_until,
-                 "Hunt and queue until then: a span (6h) or a time; default: each zone is asked once");
-  app.add_option("--zone-wait", flags.wish.zone_wait,
-                 "Let a queue entry wait this long in one zone while others are left to try [s]")
-      ->check(kZeroOrMore);
-  app.add_option(
-      "--ttl", flags.ttl,
-      "It is deleted then: a span (8h) or a time (2026-11-26T08:00:00Z); Google holds it, no client");
-  app.add_option("--idle", flags.idle,
-                 "Let worker 0 delete it when it was not used for this long, such as 30m. Needs "
-                 "tpu.nodes.delete for the service account; sluice tpu guard says whether it has it");
-  app.add_option("--max-cost", flags.wish.max_cost,
-                 "Ask for nothing that costs more until --ttl by list prices [$]")
-      ->check(kAboveZero);
-  app.add_option("--env", flags.env, "The environment that it belongs to; default: tpu-NAME, its own");
-  app.add_option("--owner", flags.owner, "Who pays attention to it; default: the user here");
-}
+// clang-format on
 
 // Throws Usage if the flags ask for two kinds of capacity.
 void check_capacity_flags(const CreateFlags& flags) {
@@ -91,21 +71,18 @@ void check_capacity_flags(const CreateFlags& flags) {
 // Returns the TPU that the flags describe together. Throws Usage.
 provision::SliceWish wish_of(const CreateFlags& flags, double now) {
   provision::SliceWish wish = flags.wish;
-  const auto or_usage = [](const base::Result<double>& value) {
-    if (!value) throw Usage(value.error().what());
-    return *value;
-  };
   check_capacity_flags(flags);
   if (flags.spot) wish.capacity = provision::Capacity::kSpot;
   if (!wish.reservation.empty()) wish.capacity = provision::Capacity::kReservation;
   if (!flags.flex.empty()) {
     wish.capacity = provision::Capacity::kFlexStart;
-    wish.flex_duration = or_usage(base::parse_span(flags.flex, "--flex-start"));
+    wish.flex_duration = value_or_usage(base::parse_span(flags.flex, "--flex-start"));
   }
-  if (!flags.ttl.empty()) wish.mark.expires = or_usage(provision::parse_expiry(flags.ttl, now, "--ttl"));
-  if (!flags.idle.empty()) wish.idle = or_usage(base::parse_span(flags.idle, "--idle"));
+  if (!flags.ttl.empty())
+    wish.mark.expires = value_or_usage(provision::parse_expiry(flags.ttl, now, "--ttl"));
+  if (!flags.idle.empty()) wish.idle = value_or_usage(base::parse_span(flags.idle, "--idle"));
   if (!flags.wait_until.empty())
-    wish.wait_until = or_usage(provision::parse_expiry(flags.wait_until, now, "--wait-until"));
+    wish.wait_until = value_or_usage(provision::parse_expiry(flags.wait_until, now, "--wait-until"));
   wish.external_ips = !flags.internal;
   for (const auto& [value, flag] : {std::pair{flags.env, "--env"}, std::pair{flags.owner, "--owner"}})
     if (provision::label_value(value) != value)
@@ -155,11 +132,8 @@ Verb tpu_create_verb() {
               "it was.",
           .add_flags =
               [flags](CLI::App& app) {
-                what_flags(app, *flags);
-                how_flags(app, *flags);
-                add_project(app, flags->cloud);
-                add_dry_run(app, flags->cloud);
-                add_json(app, flags->cloud);
+                add_flags(app, create_rows(*flags));
+                app.get_option(kStartupScript)->check(CLI::ExistingFile);
               },
           .run = [flags] { return guard_interrupt([&] { return create(*flags); }); }};
 }

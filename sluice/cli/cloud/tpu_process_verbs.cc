@@ -5,8 +5,8 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
-#include "sluice/base/json_text.h"
-#include "sluice/base/printable.h"
+#include "sluice/base/formats/json_text.h"
+#include "sluice/base/text/printable.h"
 #include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/cloud/tpu_remote_verbs.h"
@@ -70,11 +70,8 @@ Verb ps_verb() {
           .help = "Which processes hold the chips of each worker, and which runs are there",
           .add_flags =
               [flags, as_json](CLI::App& app) {
-                app.add_option("NAME", flags->name, "The TPU")->required();
-                app.add_flag("--json", *as_json, "As one JSON array");
-                add_worker_flag(app, *flags, "all");
-                add_place_flags(app, *flags);
-                add_ssh_flags(app, *flags);
+                add_flags(app, {tpu_row(*flags), {"", "--json", as_json.get(), "", "As one JSON array"}});
+                add_reach_flags(app, *flags, "all");
               },
           .run = [flags, as_json] { return run_ps(*flags, *as_json); }};
 }
@@ -98,14 +95,12 @@ Verb kill_verb() {
           .help = "End your own processes that hold chips, after showing them",
           .add_flags =
               [flags, kill](CLI::App& app) {
-                app.add_option("NAME", flags->name, "The TPU")->required();
-                app.add_flag("--yes", kill->yes, "End them; without it they are only shown");
-                app.add_option("--grace", kill->grace,
-                               "Wait this long from SIGINT to SIGKILL, with SIGTERM in between [s]")
-                    ->check(kAboveZero);
-                add_worker_flag(app, *flags, "all");
-                add_place_flags(app, *flags);
-                add_ssh_flags(app, *flags);
+                add_flags(app, {tpu_row(*flags),
+                                {"", "--yes", &kill->yes, "", "End them; without it they are only shown"},
+                                Flag{"", "--grace", &kill->grace, "s",
+                                     "Wait this long from SIGINT to SIGKILL, with SIGTERM in between"}
+                                    .above_zero()});
+                add_reach_flags(app, *flags, "all");
               },
           .run = [flags, kill] { return run_kill(*flags, *kill); }};
 }
@@ -123,16 +118,11 @@ provision::GuardSettings guard_settings(const provision::Slice& slice, const Gua
   provision::GuardSettings settings;
   settings.node = slice.nodes.front().name();
   if (slice.queue) settings.queued = slice.queue->name();
-  if (!guard.ttl.empty()) {
-    const auto expiry = provision::parse_expiry(guard.ttl, base::wall_seconds(), "--ttl");
-    if (!expiry) throw Usage(expiry.error().what());
-    settings.deadline = static_cast<int64_t>(*expiry);
-  }
-  if (!guard.idle.empty()) {
-    const auto idle = base::parse_span(guard.idle, "--idle");
-    if (!idle) throw Usage(idle.error().what());
-    settings.idle = static_cast<int64_t>(*idle);
-  }
+  if (!guard.ttl.empty())
+    settings.deadline = static_cast<int64_t>(
+        value_or_usage(provision::parse_expiry(guard.ttl, base::wall_seconds(), "--ttl")));
+  if (!guard.idle.empty())
+    settings.idle = static_cast<int64_t>(value_or_usage(base::parse_span(guard.idle, "--idle")));
   settings.endpoint = base::environment("SLUICE_GOOGLE_ENDPOINT").value_or("");
   if (!settings.endpoint.empty()) {
     settings.metadata_host = base::environment("GCE_METADATA_HOST").value_or("");
@@ -170,13 +160,14 @@ Verb guard_verb() {
           "there.",
       .add_flags =
           [flags, guard](CLI::App& app) {
-            app.add_option("NAME", flags->name, "The TPU")->required();
-            app.add_option("--ttl", guard->ttl, "From now on, 8h, or until a time, 2026-11-26T08:00:00Z");
-            app.add_option("--idle", guard->idle,
-                           "Delete it when it was not used for this long, such as 30m");
-            app.add_flag("--stop", guard->stop, "End the timer");
-            add_place_flags(app, *flags);
-            add_ssh_flags(app, *flags);
+            add_flags(app, {tpu_row(*flags),
+                            {"", "--ttl", &guard->ttl, "",
+                             "From now on, 8h, or until a time, 2026-11-26T08:00:00Z"},
+                            {"", "--idle", &guard->idle, "",
+                             "Delete it when it was not used for this long, such as 30m"},
+                            {"", "--stop", &guard->stop, "", "End the timer"}});
+            add_flags(app, place_rows(*flags));
+            add_flags(app, ssh_rows(*flags));
           },
       .run = [flags, guard] { return run_guard(*flags, *guard); }};
 }

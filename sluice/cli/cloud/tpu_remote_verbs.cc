@@ -34,12 +34,9 @@ Verb logs_verb() {
           .help = "Print what the workers of the latest run on it wrote",
           .add_flags =
               [flags](CLI::App& app) {
-                app.add_option("NAME", flags->name, "The TPU")->required();
-                app.add_option("--worker", flags->worker, "Print only this worker's output, without a prefix")
-                    ->default_str("all, merged");
-                app.add_flag("--follow", flags->follow,
-                             "Keep printing until the run ends; Ctrl-C does not stop the run");
-                add_raw(app, flags->raw);
+                add_flags(app,
+                          {Flag{"", "NAME", &flags->name, "", "The TPU"}.required(),
+                           one_worker_row(flags->worker), follow_row(flags->follow), raw_row(flags->raw)});
               },
           .run =
               [flags] {
@@ -50,14 +47,14 @@ Verb logs_verb() {
 
 Verb attach_verb() {
   auto flags = std::make_shared<LatestRunFlags>();
-  return {.name = "attach",
-          .help = "Show the output of the latest run on it from now on; Ctrl-C ends the run",
-          .add_flags =
-              [flags](CLI::App& app) {
-                app.add_option("NAME", flags->name, "The TPU")->required();
-                add_raw(app, flags->raw);
-              },
-          .run = [flags] { return base::value_or_throw(pod::attach_run(run_on(flags->name), flags->raw)); }};
+  return {
+      .name = "attach",
+      .help = "Show the output of the latest run on it from now on; Ctrl-C ends the run",
+      .add_flags =
+          [flags](CLI::App& app) {
+            add_flags(app, {Flag{"", "NAME", &flags->name, "", "The TPU"}.required(), raw_row(flags->raw)});
+          },
+      .run = [flags] { return base::value_or_throw(pod::attach_run(run_on(flags->name), flags->raw)); }};
 }
 
 }  // namespace

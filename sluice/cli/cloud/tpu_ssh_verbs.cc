@@ -9,14 +9,14 @@
 #include <memory>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/cloud/tpu_remote_verbs.h"
-#include "sluice/pod/quote.h"
 #include "sluice/pod/runs.h"
 #include "sluice/pod/signals.h"
-#include "sluice/pod/ssh.h"
+#include "sluice/pod/ssh/quote.h"
+#include "sluice/pod/ssh/ssh.h"
 
 namespace sluice::cli {
 namespace {
@@ -123,11 +123,10 @@ Verb ssh_verb() {
               "One word behind -- is a line for the shell there; several are a command and its arguments.",
           .add_flags =
               [flags, words](CLI::App& app) {
-                app.add_option("NAME", flags->name, "[USER@]NAME of the TPU")->required();
-                app.add_option("COMMAND", *words, "Run this command there; it comes after --");
-                add_worker_flag(app, *flags, "0");
-                add_place_flags(app, *flags);
-                add_ssh_flags(app, *flags);
+                add_flags(app, {tpu_row(*flags, "[USER@]NAME of the TPU"),
+                                {"", "COMMAND", Words{words.get()}, "",
+                                 "Run this command there; it comes after --"}});
+                add_reach_flags(app, *flags, "0");
               },
           .run = [flags, words] { return run_ssh(*flags, *words); }};
 }
@@ -216,10 +215,10 @@ Verb scp_verb() {
               "sluice tpu scp NAME:PATH . --worker 0,1            into worker-0 and worker-1 here",
           .add_flags =
               [flags, arguments](CLI::App& app) {
-                app.add_option("PATHS", *arguments, "FROM… TO; [USER@]NAME:PATH is on the TPU")->required();
-                add_worker_flag(app, *flags, "0");
-                add_place_flags(app, *flags);
-                add_ssh_flags(app, *flags);
+                add_flags(app, {Flag{"", "PATHS", Words{arguments.get()}, "",
+                                     "FROM… TO; [USER@]NAME:PATH is on the TPU"}
+                                    .required()});
+                add_reach_flags(app, *flags, "0");
               },
           .run = [flags, arguments] { return run_scp(*flags, *arguments); }};
 }

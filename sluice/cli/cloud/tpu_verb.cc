@@ -2,9 +2,9 @@
 #include <cstdio>
 #include <memory>
 
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
-#include "sluice/base/table.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/base/text/table.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/cloud/tpu_remote_verbs.h"
 #include "sluice/cli/cloud/tpu_verbs.h"
@@ -23,10 +23,15 @@ struct OneFlags {
   double timeout = 3600;
 };
 
-void one_slice(CLI::App& app, OneFlags& flags) {
-  app.add_option("NAME", flags.name, "The slice's name")->required();
-  add_zone(app, flags.cloud);
-  add_project(app, flags.cloud);
+// Adds NAME, --zone, --project and a verb's own rows.
+void one_slice(CLI::App& app, OneFlags& flags, const std::vector<Flag>& more) {
+  add_flags(app, {Flag{"", "NAME", &flags.name, "", "The slice's name"}.required(), zone_row(flags.cloud),
+                  project_row(flags.cloud)});
+  add_flags(app, more);
+}
+
+Flag env_row(OneFlags& flags) {
+  return {"", "--env", &flags.env, "", "The environment that it belongs to; default: its own"};
 }
 
 provision::Slice found(CloudSession& session, const OneFlags& flags) {
@@ -79,12 +84,12 @@ void check_ours(const provision::Slice& slice, const OneFlags& flags) {
 
 // Without --project, uses the project of sluice-env.toml in this folder, as `sluice env` does.
 void take_project_of_environment(CloudFlags& flags) {
-  constexpr const char* kFile = "sluice-env.toml";
-  if (!flags.projects.empty() || !base::path_exists(kFile)) return;
-  const auto settings = provision::read_settings(kFile, {.read = false, .allowed = {}});
+  if (!flags.projects.empty() || !base::path_exists(provision::kSettingsFile)) return;
+  const auto settings = provision::read_settings(provision::kSettingsFile, {.read = false, .allowed = {}});
   if (!settings || !provision::check_project_id(settings->project)) return;
   flags.projects = {settings->project};
-  std::fprintf(stderr, "The project is %s, as %s here says.\n", settings->project.c_str(), kFile);
+  std::fprintf(stderr, "The project is %s, as %s here says.\n", settings->project.c_str(),
+               provision::kSettingsFile);
 }
 
 Verb list_verb() {
@@ -96,22 +101,22 @@ Verb list_verb() {
     for (provision::Cloud& cloud : session.clouds()) {
       auto one = value_or_fail(provision::take_inventory(cloud, /*all=*/false));
       std::move(one.things.begin(), one.things.end(), std::back_inserter(all.things));
-      std::move(one.unreachable.begin(), one.unreachable.end(), std::back_inserter(all.unreachable));
+      all.gaps.add(one.gaps);
     }
     if (flags->json) {
-      google::Json document = {{"slices", google::Json::array()}, {"unreachable", all.unreachable}};
+      google::Json document = {{"slices", google::Json::array()}, {"unreachable", all.gaps.unreachable}};
       for (const auto& thing : all.things) document["slices"].push_back(json_of(thing));
       print_document(document);
-      return say_unreachable(all.unreachable);
+      return say_unreachable(all.gaps.unreachable);
     }
-    if (all.things.empty() && all.unreachable.empty()) {
+    if (all.things.empty() && all.gaps.unreachable.empty()) {
       std::printf("No TPU slices.\n");
     } else if (!all.things.empty()) {
       base::print_table(rows_of(all.things, false));
       say_price_note();
     }
     std::fflush(stdout);
-    return say_unreachable(all.unreachable);
+    return say_unreachable(all.gaps.unreachable);
   };
   return {.name = "list",
           .help = "All TPU slices and queue entries, in all zones, whoever made them, and what they cost",
@@ -120,8 +125,7 @@ Verb list_verb() {
               "a file sluice-env.toml in the current folder says the project.",
           .add_flags =
               [flags](CLI::App& app) {
-                add_project(app, *flags, /*several=*/true);
-                add_json(app, *flags);
+                add_flags(app, {project_row(*flags, /*several=*/true), json_row(*flags)});
               },
           .run = [run] { return guard_interrupt(run); }};
 }
@@ -130,11 +134,7 @@ Verb show_verb() {
   auto flags = std::make_shared<OneFlags>();
   return {.name = "show",
           .help = "One slice: its hosts, health and costs",
-          .add_flags =
-              [flags](CLI::App& app) {
-                one_slice(app, *flags);
-                add_json(app, flags->cloud);
-              },
+          .add_flags = [flags](CLI::App& app) { one_slice(app, *flags, {json_row(flags->cloud)}); },
           .run =
               [flags] {
                 CloudSession session(flags->cloud);
@@ -148,9 +148,9 @@ Verb wait_verb() {
           .help = "Wait until a slice is READY",
           .add_flags =
               [flags](CLI::App& app) {
-                one_slice(app, *flags);
-                app.add_option("--timeout", flags->timeout, "Wait at most this long [s]")->check(kAboveZero);
-                add_json(app, flags->cloud);
+                one_slice(app, *flags,
+                          {Flag{"", "--timeout", &flags->timeout, "s", "Wait at most this long"}.above_zero(),
+                           json_row(flags->cloud)});
               },
           .run =
               [flags] {
@@ -180,9 +180,7 @@ Verb switch_verb(const std::string& name, const std::string& help,
           .help = help,
           .add_flags =
               [flags](CLI::App& app) {
-                one_slice(app, *flags);
-                app.add_option("--env", flags->env, "The environment that it belongs to; default: its own");
-                add_dry_run(app, flags->cloud);
+                one_slice(app, *flags, {env_row(*flags), dry_run_row(flags->cloud)});
               },
           .run = [run] { return guard_interrupt(run); }};
 }
@@ -214,10 +212,7 @@ Verb delete_verb() {
           .help = "Delete a slice and its queue entry",
           .add_flags =
               [flags](CLI::App& app) {
-                one_slice(app, *flags);
-                app.add_option("--env", flags->env, "The environment that it belongs to; default: its own");
-                add_yes(app, flags->cloud);
-                add_dry_run(app, flags->cloud);
+                one_slice(app, *flags, {env_row(*flags), yes_row(flags->cloud), dry_run_row(flags->cloud)});
               },
           .run = [flags] { return guard_interrupt([&] { return delete_slices(*flags); }); }};
 }
@@ -257,13 +252,12 @@ void print_types(const std::vector<google::Json>& types) {
 // with a type, the zones that have it.
 int types(const OneFlags& flags) {
   if (!flags.type.empty()) {
-    const auto slice = estimate::find_tpu_slice(flags.type);
-    if (!slice) throw Usage(slice.error().what());
+    const auto slice = value_or_usage(estimate::find_tpu_slice(flags.type));
     CloudSession session(flags.cloud);
     std::vector<std::string> unreachable;
-    const auto zones = value_or_fail(provision::zones_with(session.cloud(), slice->name, &unreachable));
+    const auto zones = value_or_fail(provision::zones_with(session.cloud(), slice.name, &unreachable));
     if (flags.cloud.json) {
-      print_document({{"type", slice->name}, {"zones", zones}, {"unreachable", unreachable}});
+      print_document({{"type", slice.name}, {"zones", zones}, {"unreachable", unreachable}});
     } else {
       for (const std::string& zone : zones) print_line(zone);
     }
@@ -291,10 +285,10 @@ Verb types_verb() {
           .help = "Slice types with chips, hosts, memory and list price",
           .add_flags =
               [flags](CLI::App& app) {
-                app.add_option("TYPE", flags->type, "The zones that have this type");
-                app.add_option("--zone", flags->cloud.zone, "Only what this zone has");
-                add_project(app, flags->cloud);
-                add_json(app, flags->cloud);
+                add_flags(app, {{"", "TYPE", &flags->type, "", "The zones that have this type"},
+                                {"", "--zone", &flags->cloud.zone, "", "Only what this zone has"},
+                                project_row(flags->cloud),
+                                json_row(flags->cloud)});
               },
           .run = [flags] { return guard_interrupt([&] { return types(*flags); }); }};
 }
@@ -328,9 +322,9 @@ Verb quota_verb() {
           .help = "How many cores or chips the project may have, by region and zone, and has",
           .add_flags =
               [flags](CLI::App& app) {
-                app.add_option("--region", flags->region, "Only of this region");
-                add_project(app, flags->cloud);
-                add_json(app, flags->cloud);
+                add_flags(app, {{"", "--region", &flags->region, "", "Only of this region"},
+                                project_row(flags->cloud),
+                                json_row(flags->cloud)});
               },
           .run = [flags] { return guard_interrupt([&] { return quotas(*flags); }); }};
 }

@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 
-#include "sluice/base/file.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/safe_join.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/safe_join.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"
@@ -212,48 +212,46 @@ class Cat {
   std::vector<std::string> classes_;  // the classes of the shard that is read
 };
 
+Flag key_row(CatOptions& o) {
+  return {"", "--key", RepeatedText{&o.keys}, "", "The sample with this key (may be repeated)"};
+}
+
+// clang-format off
+std::vector<Flag> output_rows(CatOptions& o) {
+  return {
+      Flag{"", "--skip", &o.skip, "", "Samples passed over first"}.zero_or_more(),
+      Flag{"", "--count", &o.count, "", "Samples (default: 1; on a sheet 64; one for each key)"}.above_zero(),
+      Flag{"", "--part", &o.part, "", "Only this part, as it is, to standard output"},
+      Flag{"", "--raw", &o.raw, "", "Also a terminal gets the bytes of --part as they are; else control characters visibly"},
+      Flag{"", "--out", &o.folder, "", "Write the parts into this folder as files"},
+      Flag{"", "--sheet", &o.sheet, "", "Write a PNG file with the images, their keys and classes"},
+      Flag{"", "--columns", &o.columns, "", "Images in a row of the sheet", {1, 100}},
+      Flag{"", "--side", &o.side, "", "Height and width of an image on the sheet, in pixels", {16, 1024}},
+  };
+}
+// clang-format on
+
 }  // namespace
 
 Verb cat_verb() {
   auto options = std::make_shared<CatOptions>();
-  return {
-      .name = "cat",
-      .help = "Show samples: their parts, as files, or images on one sheet",
-      .footer =
-          "Without further flags, the parts of the first sample. Examples:\n"
-          "  sluice data cat shards/train-0000.tar --key 0000017\n"
-          "  sluice data cat shards/train-0000.tar --key 0000017 --part jpg >image.jpg\n"
-          "  sluice data cat shards/train-0000.tar --count 10 --out samples\n"
-          "  sluice data cat 'shards/train-*.tar' --where 'cls in 0,3' --count 64 --sheet sheet.png",
-      .add_flags =
-          [options](CLI::App& app) {
-            add_shards(app, options->shards);
-            app.add_option("--key", options->keys, "The sample with this key (may be repeated)")
-                ->allow_extra_args(false);
-            add_where_flag(app, options->where);
-            add_memory_flags(app);
-            app.add_option("--skip", options->skip, "Samples passed over first")->check(kZeroOrMore);
-            app.add_option("--count", options->count, "Samples (default: 1; on a sheet 64; one for each key)")
-                ->check(kAboveZero);
-            auto* part =
-                app.add_option("--part", options->part, "Only this part, as it is, to standard output");
-            app.add_flag(
-                "--raw", options->raw,
-                "Also a terminal gets the bytes of --part as they are; else control characters visibly");
-            auto* folder =
-                app.add_option("--out", options->folder, "Write the parts into this folder as files");
-            app.add_option("--sheet", options->sheet,
-                           "Write a PNG file with the images, their keys and classes")
-                ->excludes(part)
-                ->excludes(folder);
-            app.add_option("--columns", options->columns, "Images in a row of the sheet")
-                ->check(between(1, 100))
-                ->capture_default_str();
-            app.add_option("--side", options->side, "Height and width of an image on the sheet, in pixels")
-                ->check(between(16, 1024))
-                ->capture_default_str();
-          },
-      .run = guarded("cat", [options] { return Cat(*options).run(); })};
+  return {.name = "cat",
+          .help = "Show samples: their parts, as files, or images on one sheet",
+          .footer =
+              "Without further flags, the parts of the first sample. Examples:\n"
+              "  sluice data cat shards/train-0000.tar --key 0000017\n"
+              "  sluice data cat shards/train-0000.tar --key 0000017 --part jpg >image.jpg\n"
+              "  sluice data cat shards/train-0000.tar --count 10 --out samples\n"
+              "  sluice data cat 'shards/train-*.tar' --where 'cls in 0,3' --count 64 --sheet sheet.png",
+          .add_flags =
+              [options](CLI::App& app) {
+                add_flags(app, shard_rows(options->shards));
+                add_flags(app, {key_row(*options), where_row(options->where)});
+                add_flags(app, memory_rows());
+                add_flags(app, output_rows(*options));
+                app.get_option("--sheet")->excludes("--part")->excludes("--out");
+              },
+          .run = guarded("cat", [options] { return Cat(*options).run(); })};
 }
 
 }  // namespace sluice::cli

@@ -6,10 +6,9 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/json_text.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/shown_url.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/json_text.h"
+#include "sluice/base/text/shown_text.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/memory.h"
 #include "sluice/data/shards/urls.h"
 
@@ -39,53 +38,49 @@ std::function<int()> guarded(std::string verb, std::function<base::Status()> bod
     try {
       const auto status = body();
       if (status) return 0;
-      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(),
-                   base::printable(base::shown_urls(status.error().what())).c_str());
+      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), base::shown_text(status.error().what()).c_str());
     } catch (const std::exception& error) {
-      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(),
-                   base::printable(base::shown_urls(error.what())).c_str());
+      std::fprintf(stderr, "sluice %s: %s\n", verb.c_str(), base::shown_text(error.what()).c_str());
     }
     return 1;
   };
 }
 
-void add_shards(CLI::App& app, std::vector<std::string>& shards) {
-  app.add_option(
-         "SHARDS", shards,
-         "Shards: paths, {0000..0639} and {a,b} braces, globs, @file (a list), several joined by '::'")
-      ->required();
-  add_allow_pipe(app);
+// clang-format off
+std::vector<Flag> shard_rows(std::vector<std::string>& shards) {
+  return {
+      Flag{"", "SHARDS", Words{&shards}, "", "Shards: paths, {0000..0639} and {a,b} braces, globs, @file (a list), several joined by '::'"}
+          .required(),
+      allow_pipe_row(),
+  };
 }
 
-void add_allow_pipe(CLI::App& app) {
-  app.add_flag_callback("--allow-pipe", data::allow_pipe_in_lists,
-                        "Let a list of shards (@file) run commands (pipe:…)");
+Flag allow_pipe_row() {
+  return {"", "--allow-pipe", base::TakenSwitch{data::allow_pipe_in_lists}, "", "Let a list of shards (@file) run commands (pipe:…)"};
 }
 
-void add_memory_flags(CLI::App& app) {
+Flag read_workers_row(int& workers) {
+  return Flag{"", "--workers", &workers, "", "Shards read at a time (0: one for each core)"}.zero_or_more();
+}
+
+Flag lines_or_json_row(bool& json) { return {"", "--json", &json, "", "One JSON document instead of lines"}; }
+
+std::vector<Flag> memory_rows() {
   constexpr std::int64_t kMaxOfFlag = 1 << 20;
-  app.add_option_function<std::int64_t>(
-         "--max-sample",
-         [](std::int64_t mib) { data::memory_limits().sample = static_cast<std::uint64_t>(mib) << 20; },
-         "Memory in MiB that one sample's members and decoding may claim (default: 1024)")
-      ->check(between(std::int64_t{1}, kMaxOfFlag));
-  app.add_option_function<std::int64_t>(
-         "--max-buffered",
-         [](std::int64_t gib) { data::memory_limits().readers = static_cast<std::uint64_t>(gib) << 30; },
-         "Memory in GiB that the windows of all zstd streams may take (default: 8)")
-      ->check(between(std::int64_t{1}, kMaxOfFlag));
-  app.add_option_function<std::int64_t>(
-         "--max-pixels", [](std::int64_t millions) { data::memory_limits().pixels = millions * 1'000'000; },
-         "Pixels of an image at most, in millions (default: 100)")
-      ->check(between(std::int64_t{1}, kMaxOfFlag));
+  const auto take_sample = [](std::int64_t mib) { data::memory_limits().sample = static_cast<std::uint64_t>(mib) << 20; };
+  const auto take_readers = [](std::int64_t gib) { data::memory_limits().readers = static_cast<std::uint64_t>(gib) << 30; };
+  const auto take_pixels = [](std::int64_t millions) { data::memory_limits().pixels = millions * 1'000'000; };
+  return {
+      Flag{"", "--max-sample", base::TakenNumber{take_sample}, "", "Memory in MiB that one sample's members and decoding may claim (default: 1024)", {1, kMaxOfFlag}},
+      Flag{"", "--max-buffered", base::TakenNumber{take_readers}, "", "Memory in GiB that the windows of all zstd streams may take (default: 8)", {1, kMaxOfFlag}},
+      Flag{"", "--max-pixels", base::TakenNumber{take_pixels}, "", "Pixels of an image at most, in millions (default: 100)", {1, kMaxOfFlag}},
+  };
 }
 
-void add_where_flag(CLI::App& app, std::vector<std::string>& conditions) {
-  app.add_option("--where", conditions,
-                 "Only samples for which this holds, such as 'cls in 0,3' or 'json:split = train' (may be "
-                 "repeated)")
-      ->allow_extra_args(false);
+Flag where_row(std::vector<std::string>& conditions) {
+  return {"", "--where", RepeatedText{&conditions}, "", "Only samples for which this holds, such as 'cls in 0,3' or 'json:split = train' (may be repeated)"};
 }
+// clang-format on
 
 base::Result<std::vector<data::Filter>> filters_of(const std::vector<std::string>& conditions) {
   std::vector<data::Filter> filters;

@@ -8,8 +8,9 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/quantity.h"
 #include "sluice/base/result.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/cli/flags/flag.h"
 #include "sluice/cli/verb.h"
 #include "sluice/data/order/filter.h"
 
@@ -38,14 +39,17 @@ class Progress {
 // Wraps a verb's body: the exit status is 0, or 1 with the error on standard error.
 std::function<int()> guarded(std::string verb, std::function<base::Status()> body, std::string noun = "data");
 
-// Add the shards that a verb reads, as its arguments, and --allow-pipe.
-void add_shards(CLI::App& app, std::vector<std::string>& shards);
-void add_allow_pipe(CLI::App& app);
-// Adds --max-sample and --max-pixels, for verbs that read or decode samples.
-void add_memory_flags(CLI::App& app);
+// The rows of the shards that a verb reads, as its arguments, and of --allow-pipe.
+std::vector<Flag> shard_rows(std::vector<std::string>& shards);
+Flag allow_pipe_row();
+// The rows of --workers, for verbs that read shards, and of --json.
+Flag read_workers_row(int& workers);
+Flag lines_or_json_row(bool& json);
+// The rows of --max-sample, --max-buffered and --max-pixels, for verbs that read or decode samples.
+std::vector<Flag> memory_rows();
 
-// Add --where, and return the filters for its values.
-void add_where_flag(CLI::App& app, std::vector<std::string>& conditions);
+// The row of --where, and the filters for its values.
+Flag where_row(std::vector<std::string>& conditions);
 base::Result<std::vector<data::Filter>> filters_of(const std::vector<std::string>& conditions);
 
 // Returns the shards that the arguments name.

@@ -77,14 +77,13 @@ Verb cp_verb() {
               "Example: sluice data cp 'shards/train-*.tar' gs://bucket/set/",
           .add_flags =
               [flags](CLI::App& app) {
-                app.add_option("SOURCE TARGET", flags->places, "Copy these to the last one")
-                    ->required()
-                    ->expected(2, -1);
-                add_allow_pipe(app);
-                app.add_flag("--overwrite", flags->options.overwrite, "Replace what is there");
-                app.add_option("--workers", flags->options.workers, "Files at a time")
-                    ->check(kAboveZero)
-                    ->capture_default_str();
+                add_flags(
+                    app,
+                    {Flag{"", "SOURCE TARGET", Words{&flags->places, 2}, "", "Copy these to the last one"}
+                         .required(),
+                     allow_pipe_row(),
+                     {"", "--overwrite", &flags->options.overwrite, "", "Replace what is there"},
+                     Flag{"", "--workers", &flags->options.workers, "", "Files at a time"}.above_zero()});
               },
           .run = guarded("cp", [flags] { return copy(*flags); })};
 }

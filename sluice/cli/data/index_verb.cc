@@ -5,8 +5,8 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/shards/shard_index.h"
@@ -98,11 +98,9 @@ Verb index_verb() {
           "Example: sluice data index 'shards/train-*.tar'",
       .add_flags =
           [options](CLI::App& app) {
-            add_shards(app, options->shards);
-            app.add_option("--workers", options->workers, "Shards read at a time (0: one for each core)")
-                ->check(kZeroOrMore)
-                ->capture_default_str();
-            app.add_flag("--json", options->json, "One JSON document instead of a line");
+            add_flags(app, shard_rows(options->shards));
+            add_flags(app, {read_workers_row(options->workers),
+                            {"", "--json", &options->json, "", "One JSON document instead of a line"}});
           },
       .run = guarded("index", [options] { return index_shards(*options); })};
 }

@@ -3,9 +3,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/printable.h"
-#include "sluice/base/shown_url.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/shown_text.h"
+#include "sluice/base/text/shown_url.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/tools/inspect.h"
 
@@ -29,7 +30,7 @@ void print_listing(const data::ShardListing& listing) {
   for (const auto& [extension, count] : listing.extensions)
     extensions.push_back(count == listing.samples ? extension : base::str(extension, " ×", count));
   std::printf("%17s  %10s  %s  (%s)\n", counted(listing.samples, "sample").c_str(),
-              size_text(listing.bytes).c_str(), base::printable(base::shown_urls(listing.url)).c_str(),
+              size_text(listing.bytes).c_str(), base::shown_text(listing.url).c_str(),
               base::printable(base::join(extensions, ", ")).c_str());
   for (const std::string& key : listing.keys) std::printf("  %s\n", base::printable(key).c_str());
 }
@@ -72,9 +73,9 @@ Verb ls_verb() {
           .help = "List shards: samples, sizes and members of each",
           .add_flags =
               [options](CLI::App& app) {
-                add_shards(app, options->shards);
-                app.add_flag("--keys", options->keys, "The key of every sample too");
-                app.add_flag("--json", options->json, "One JSON document instead of lines");
+                add_flags(app, shard_rows(options->shards));
+                add_flags(app, {{"", "--keys", &options->keys, "", "The key of every sample too"},
+                                lines_or_json_row(options->json)});
               },
           .run = guarded("ls", [options] { return list_shards(*options); })};
 }
@@ -105,8 +106,7 @@ void print_problems(const data::VerifyReport& report, bool with_duplicates, bool
   std::size_t notes = 0;
   for (const auto& problem : report.problems)
     if (problem.fatal || ++notes <= kNotes)
-      std::printf("%s %s\n", problem.fatal ? "BAD " : "note",
-                  base::printable(base::shown_urls(problem.what)).c_str());
+      std::printf("%s %s\n", problem.fatal ? "BAD " : "note", base::shown_text(problem.what).c_str());
   if (notes > kNotes) std::printf("and %zu more notes, which --json lists\n", notes - kNotes);
   if (report.unsummed > 0)
     std::printf(
@@ -137,6 +137,21 @@ base::Status choose_shards(VerifyFlags& flags) {
   return {};
 }
 
+// clang-format off
+std::vector<Flag> check_rows(VerifyFlags& f) {
+  return {
+      Flag{"", "--require", RepeatedText{&f.options.fields}, "", "A member that every sample must have, such as cls or 'jpg;png' (default: what the first sample of each shard has)"},
+      Flag{"", "--classes", &f.options.classes, "", "Labels must be below this number (0: any)"}.zero_or_more(),
+      read_workers_row(f.options.workers),
+  };
+}
+
+Flag duplicates_row(std::string& duplicates) {
+  return Flag{"", "--duplicates", &duplicates, "", "Samples that repeat others: exact (the same bytes, but for class numbers) or similar (images that look the same, too). Each of SHARDS is a set of its own; what two sets share is a problem"}
+      .one_of({"exact", "similar"});
+}
+// clang-format on
+
 }  // namespace
 
 Verb verify_verb() {
@@ -155,28 +170,10 @@ Verb verify_verb() {
           "  sluice data verify 'train-*.tar' 'test-*.tar' --duplicates similar",
       .add_flags =
           [flags](CLI::App& app) {
-            add_shards(app, flags->shards);
-            app.add_option("--require", flags->options.fields,
-                           "A member that every sample must have, such as cls or 'jpg;png' (default: what "
-                           "the first sample of "
-                           "each shard has)")
-                ->allow_extra_args(false);
-            app.add_option("--classes", flags->options.classes, "Labels must be below this number (0: any)")
-                ->check(kZeroOrMore)
-                ->capture_default_str();
-            app.add_option("--workers", flags->options.workers,
-                           "Shards read at a time (0: one for each core)")
-                ->check(kZeroOrMore)
-                ->capture_default_str();
-            add_memory_flags(app);
-            app.add_option(
-                   "--duplicates", flags->duplicates,
-                   "Samples that repeat others: exact (the same bytes, but for class numbers) or "
-                   "similar (images that look "
-                   "the same, too). Each of SHARDS is a set of its own; what two sets share is a problem")
-                ->type_name("exact|similar")
-                ->check(one_of({"exact", "similar"}));
-            app.add_flag("--json", flags->json, "One JSON document instead of lines");
+            add_flags(app, shard_rows(flags->shards));
+            add_flags(app, check_rows(*flags));
+            add_flags(app, memory_rows());
+            add_flags(app, {duplicates_row(flags->duplicates), lines_or_json_row(flags->json)});
           },
       .run = guarded("verify", [flags]() -> base::Status {
         Progress progress;

@@ -3,14 +3,14 @@
 #include <functional>
 #include <memory>
 
-#include "sluice/base/printable.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/batch.h"
 #include "sluice/data/tools/cifar10.h"
 #include "sluice/data/tools/digits.h"
 #include "sluice/data/tools/idx.h"
-#include "sluice/data/tools/mds_import.h"
+#include "sluice/data/tools/mds/mds_import.h"
 #include "sluice/data/tools/pack.h"
 
 namespace sluice::cli {
@@ -62,39 +62,52 @@ void print_joined(const data::PackReport& report, const std::string& input) {
               base::printable(base::join(report.joined_parts, ", ")).c_str(), base::printable(input).c_str());
 }
 
-// Adds the flags for a set's names and shard sizes.
-void add_shard_options(CLI::App& verb, data::ShardOptions& options) {
-  verb.add_option("--prefix", options.prefix, "Shards are named PREFIX-0000.tar …")->capture_default_str();
-  verb.add_option("--shard-size", options.shard_size, "Samples in a shard")
-      ->check(kAboveZero)
-      ->capture_default_str();
+// clang-format off
+Flag overwrite_row(bool& overwrite, const char* help = "Replace shards of the same prefix") {
+  return {"", "--overwrite", &overwrite, "", help};
 }
 
-// Adds OUT, and the flags for names and shard sizes.
-void add_set_options(CLI::App& verb, data::ShardOptions& options) {
-  verb.add_option("OUT", options.folder, "Folder for the shards (made when missing)")->required();
-  add_shard_options(verb, options);
+// The rows of a set's names and shard sizes.
+std::vector<Flag> shard_rows(data::ShardOptions& o) {
+  return {
+      Flag{"", "--prefix", &o.prefix, "", "Shards are named PREFIX-0000.tar …"},
+      Flag{"", "--shard-size", &o.shard_size, "", "Samples in a shard"}.above_zero(),
+  };
 }
 
-// Adds the flags that pack and append share.
-void add_pack_options(CLI::App& app, data::PackOptions& options) {
-  app.add_option_function<std::string>(
-         "--class-folder",
-         [&options](const std::string& which) {
-           options.class_folder = which == "first" ? data::ClassFolder::kFirst : data::ClassFolder::kDeepest;
-         },
-         "Name an image's class after the first folder below INPUT, or after the deepest one, which the "
-         "image is in")
-      ->type_name("first|deepest")
-      ->check(one_of({"first", "deepest"}))
-      ->default_str("first");
-  app.add_option("--seed", options.seed, "Seed of the shuffled order")->capture_default_str();
-  app.add_flag("!--no-shuffle", options.shuffle, "Keep the order of the list, or class by class");
-  app.add_flag("!--no-check", options.check, "Do not decode each image while packing");
-  app.add_option("--workers", options.shards.workers, "Shards written at a time (0: one for each core)")
-      ->check(kZeroOrMore)
-      ->capture_default_str();
-  add_memory_flags(app);
+Flag out_row(std::string& folder) {
+  return Flag{"", "OUT", &folder, "", "Folder for the shards (made when missing)"}.required();
+}
+
+Flag input_row(std::string& input) {
+  return Flag{"", "INPUT", &input, "", "Folder of classes, or list file"}.required();
+}
+
+Flag set_row(std::string& set) { return Flag{"", "SET", &set, "", "Folder of the set"}.required(); }
+
+Flag shard_workers_row(data::ShardOptions& o) {
+  return Flag{"", "--workers", &o.workers, "", "Shards written at a time (0: one for each core)"}.zero_or_more();
+}
+
+// The rows that pack and append share, before the rows of memory.
+std::vector<Flag> pack_rows(data::PackOptions& o) {
+  const auto take_folder = [&o](const std::string& which) {
+    o.class_folder = which == "first" ? data::ClassFolder::kFirst : data::ClassFolder::kDeepest;
+  };
+  return {
+      Flag{"", "--class-folder", base::ParsedText{take_folder}, "", "Name an image's class after the first folder below INPUT, or after the deepest one, which the image is in"}
+          .one_of({"first", "deepest"}).shown("first"),
+      Flag{"", "--seed", &o.seed, "", "Seed of the shuffled order"},
+      Flag{"", "!--no-shuffle", &o.shuffle, "", "Keep the order of the list, or class by class"},
+      Flag{"", "!--no-check", &o.check, "", "Do not decode each image while packing"},
+      shard_workers_row(o.shards),
+  };
+}
+// clang-format on
+
+void add_pack_flags(CLI::App& app, data::PackOptions& options) {
+  add_flags(app, pack_rows(options));
+  add_flags(app, memory_rows());
 }
 
 // Returns a callback that shows the count; `progress` must outlive it.
@@ -146,10 +159,10 @@ Verb pack_verb() {
               "          sluice data pack train.jsonl shards",
           .add_flags =
               [options](CLI::App& app) {
-                app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
-                add_set_options(app, options->shards);
-                add_pack_options(app, *options);
-                app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
+                add_flags(app, {input_row(options->input), out_row(options->shards.folder)});
+                add_flags(app, shard_rows(options->shards));
+                add_pack_flags(app, *options);
+                add_flags(app, {overwrite_row(options->shards.overwrite)});
               },
           .run = guarded("pack", [options] { return run_pack(*options); })};
 }
@@ -175,13 +188,33 @@ Verb append_verb() {
               "          sluice data append gs://bucket/set train.csv --prefix train",
           .add_flags =
               [options](CLI::App& app) {
-                app.add_option("SET", options->shards.folder, "Folder of the set")->required();
-                app.add_option("INPUT", options->input, "Folder of classes, or list file")->required();
-                add_shard_options(app, options->shards);
-                add_pack_options(app, *options);
+                add_flags(app, {set_row(options->shards.folder), input_row(options->input)});
+                add_flags(app, shard_rows(options->shards));
+                add_pack_flags(app, *options);
               },
           .run = guarded("append", [options] { return run_pack(*options); })};
 }
+
+namespace {
+
+constexpr char kTestShare[] = "--test-share";
+constexpr char kBothSets[] = "Replace train and test shards that are there";
+
+// clang-format off
+std::vector<Flag> digits_rows(data::DigitsOptions& o) {
+  return {
+      Flag{"", "CSV", &o.csv, "", "digits.csv.gz, or the same unpacked"}.required(),
+      out_row(o.folder),
+      Flag{"", "--side", &o.side, "", "Height and width of the images, in pixels", {8, 1024}},
+      Flag{"", kTestShare, &o.test_share, "", "Part of each class that is held out for the test"},
+      Flag{"", "--seed", &o.seed, "", "Seed of the split and the order"},
+      Flag{"", "--shard-size", &o.shard_size, "", "Samples in a shard"}.above_zero(),
+      overwrite_row(o.overwrite, kBothSets),
+  };
+}
+// clang-format on
+
+}  // namespace
 
 Verb digits_verb() {
   auto options = std::make_shared<data::DigitsOptions>();
@@ -195,20 +228,8 @@ Verb digits_verb() {
           "8×8. Writes OUT/train-*.tar and OUT/test-*.tar, split by class with the seed.",
       .add_flags =
           [options](CLI::App& app) {
-            app.add_option("CSV", options->csv, "digits.csv.gz, or the same unpacked")->required();
-            app.add_option("OUT", options->folder, "Folder for the shards (made when missing)")->required();
-            app.add_option("--side", options->side, "Height and width of the images, in pixels")
-                ->check(between(8, 1024))
-                ->capture_default_str();
-            app.add_option("--test-share", options->test_share,
-                           "Part of each class that is held out for the test")
-                ->check(between(0.01, 0.99))
-                ->capture_default_str();
-            app.add_option("--seed", options->seed, "Seed of the split and the order")->capture_default_str();
-            app.add_option("--shard-size", options->shard_size, "Samples in a shard")
-                ->check(kAboveZero)
-                ->capture_default_str();
-            app.add_flag("--overwrite", options->overwrite, "Replace train and test shards that are there");
+            add_flags(app, digits_rows(*options));
+            app.get_option(kTestShare)->check(between(0.01, 0.99));
           },
       .run = guarded("digits", [options]() -> base::Status {
         SLUICE_TRY(const auto report, data::pack_digits(*options));
@@ -225,6 +246,18 @@ struct Cifar10Flags {
   data::Cifar10Options options;
 };
 
+// clang-format off
+std::vector<Flag> cifar10_rows(Cifar10Flags& f) {
+  return {
+      Flag{"", "[SOURCE] OUT", Words{&f.places, 1, 2}, "", "The archive, and the folder for the shards"}.required(),
+      Flag{"", "--md5", &f.options.md5, "", "Expected MD5 sum of an archive other than the published one"},
+      Flag{"", "--seed", &f.options.seed, "", "Seed of the training samples' order"},
+      Flag{"", "--shard-size", &f.options.shard_size, "", "Samples in a shard"}.above_zero(),
+      overwrite_row(f.options.overwrite, kBothSets),
+  };
+}
+// clang-format on
+
 }  // namespace
 
 Verb cifar10_verb() {
@@ -239,23 +272,7 @@ Verb cifar10_verb() {
               "OUT/classes.txt.\n"
               "Examples: sluice data cifar10 shards\n"
               "          sluice data cifar10 ~/cifar-10-binary.tar.gz shards"),
-          .add_flags =
-              [flags](CLI::App& app) {
-                auto& options = flags->options;
-
-                app.add_option("[SOURCE] OUT", flags->places, "The archive, and the folder for the shards")
-                    ->required()
-                    ->expected(1, 2);
-                app.add_option("--md5", options.md5,
-                               "Expected MD5 sum of an archive other than the published one");
-                app.add_option("--seed", options.seed, "Seed of the training samples' order")
-                    ->capture_default_str();
-                app.add_option("--shard-size", options.shard_size, "Samples in a shard")
-                    ->check(kAboveZero)
-                    ->capture_default_str();
-                app.add_flag("--overwrite", options.overwrite,
-                             "Replace train and test shards that are there");
-              },
+          .add_flags = [flags](CLI::App& app) { add_flags(app, cifar10_rows(*flags)); },
           .run = guarded("cifar10", [flags]() -> base::Status {
             Progress progress;
             if (flags->places.size() == 2) flags->options.source = flags->places.front();
@@ -283,12 +300,13 @@ Verb idx_verb() {
           "train",
       .add_flags =
           [options](CLI::App& app) {
-            app.add_option("IMAGES", options->images, "Images: N × height × width")->required();
-            app.add_option("LABELS", options->labels, "Classes: N")->required();
-            add_set_options(app, options->shards);
-            app.add_option("--seed", options->seed, "Seed of the shuffled order")->capture_default_str();
-            app.add_flag("!--no-shuffle", options->shuffle, "Keep the order of the files");
-            app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
+            add_flags(app, {Flag{"", "IMAGES", &options->images, "", "Images: N × height × width"}.required(),
+                            Flag{"", "LABELS", &options->labels, "", "Classes: N"}.required(),
+                            out_row(options->shards.folder)});
+            add_flags(app, shard_rows(options->shards));
+            add_flags(app, {{"", "--seed", &options->seed, "", "Seed of the shuffled order"},
+                            {"", "!--no-shuffle", &options->shuffle, "", "Keep the order of the files"},
+                            overwrite_row(options->shards.overwrite)});
           },
       .run = guarded("idx", [options]() -> base::Status {
         Progress progress;
@@ -299,6 +317,16 @@ Verb idx_verb() {
         return {};
       })};
 }
+
+namespace {
+
+Flag column_row(std::vector<std::string>& columns) {
+  return Flag{"", "--column", RepeatedText{&columns}, "",
+              "A column to take, NAME or NAME=EXTENSION of its member; once for each (default: all)"}
+      .called("NAME[=EXTENSION]");
+}
+
+}  // namespace
 
 Verb mds_verb() {
   auto options = std::make_shared<data::MdsOptions>();
@@ -316,19 +344,11 @@ Verb mds_verb() {
               "          sluice data mds s3://bucket/c4/train texts --column text=txt",
           .add_flags =
               [options](CLI::App& app) {
-                app.add_option("SET", options->input, "Folder of the set")->required();
-                add_set_options(app, options->shards);
-                app.add_option(
-                       "--column", options->columns,
-                       "A column to take, NAME or NAME=EXTENSION of its member; once for each (default: all)")
-                    ->type_name("NAME[=EXTENSION]")
-                    ->allow_extra_args(false);
-                app.add_option("--workers", options->shards.workers,
-                               "Shards written at a time (0: one for each core)")
-                    ->check(kZeroOrMore)
-                    ->capture_default_str();
-                app.add_flag("--overwrite", options->shards.overwrite, "Replace shards of the same prefix");
-                add_memory_flags(app);
+                add_flags(app, {set_row(options->input), out_row(options->shards.folder)});
+                add_flags(app, shard_rows(options->shards));
+                add_flags(app, {column_row(options->columns), shard_workers_row(options->shards),
+                                overwrite_row(options->shards.overwrite)});
+                add_flags(app, memory_rows());
               },
           .run = guarded("mds", [options]() -> base::Status {
             Progress progress;

@@ -4,11 +4,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/printable.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/tools/dataset_statistics.h"
-#include "sluice/pod/quote.h"
+#include "sluice/pod/ssh/quote.h"
 
 namespace sluice::cli {
 namespace {
@@ -97,19 +97,15 @@ Verb stats_verb() {
               "Example: sluice data stats 'shards/train-*.tar'",
           .add_flags =
               [flags](CLI::App& app) {
-                add_shards(app, flags->shards);
-                app.add_option("--images", flags->options.images, "Extensions of the image in a sample")
-                    ->capture_default_str();
-                app.add_option("--labels", flags->options.labels, "Extension of the class number")
-                    ->capture_default_str();
-                add_where_flag(app, flags->where);
-                app.add_flag("--gray", flags->gray, "One channel, as --channels 1 trains");
-                app.add_option("--workers", flags->options.workers,
-                               "Shards read at a time (0: one for each core)")
-                    ->check(kZeroOrMore)
-                    ->capture_default_str();
-                add_memory_flags(app);
-                app.add_flag("--json", flags->json, "One JSON document instead of lines");
+                add_flags(app, shard_rows(flags->shards));
+                add_flags(
+                    app, {{"", "--images", &flags->options.images, "", "Extensions of the image in a sample"},
+                          {"", "--labels", &flags->options.labels, "", "Extension of the class number"},
+                          where_row(flags->where),
+                          {"", "--gray", &flags->gray, "", "One channel, as --channels 1 trains"},
+                          read_workers_row(flags->options.workers)});
+                add_flags(app, memory_rows());
+                add_flags(app, {lines_or_json_row(flags->json)});
               },
           .run = guarded("stats", [flags]() -> base::Status {
             Progress progress;

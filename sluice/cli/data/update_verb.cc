@@ -49,11 +49,12 @@ Verb update_verb() {
           "         sluice data update 'shards/train-*.tar' fixed",
       .add_flags =
           [flags](CLI::App& app) {
-            app.add_option("SHARDS FOLDER", flags->places, "The set's shards, and files named KEY.EXTENSION")
-                ->required()
-                ->expected(2, -1);
-            app.add_flag("!--no-check", flags->options.check, "Do not decode each image first");
-            add_memory_flags(app);
+            add_flags(app,
+                      {Flag{"", "SHARDS FOLDER", Words{&flags->places, 2}, "",
+                            "The set's shards, and files named KEY.EXTENSION"}
+                           .required(),
+                       {"", "!--no-check", &flags->options.check, "", "Do not decode each image first"}});
+            add_flags(app, memory_rows());
           },
       .run = guarded("update", [flags] { return update(*flags); })};
 }

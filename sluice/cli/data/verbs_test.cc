@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/cli/data/test_program.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/data/images/image.h"
@@ -143,7 +143,7 @@ TEST_F(DataVerbs, EveryIndexFileHasItsLineInTheSizes) {
 }
 
 TEST_F(DataVerbs, OneIsNotMany) {
-  folder_.write("in/only/1.webp", data::test::base64(data::test::kWebpLossless));
+  folder_.write("in/only/1.webp", data::test::from_base64(data::test::kWebpLossless));
   folder_.write("in/only/2.svg", "<svg>");
   folder_.write("in/only/3.SVG", "<svg>");
   folder_.write("in/only/README", "x");

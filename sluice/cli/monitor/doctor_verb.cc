@@ -1,6 +1,4 @@
 // sluice doctor
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -8,11 +6,12 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "sluice/base/file.h"
-#include "sluice/base/json_text.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/quantity.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/json_text.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/formats/parse_toml.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/cli/cloud/chip_holders.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/config.h"
@@ -23,9 +22,9 @@
 #include "sluice/monitor/doctor/machine_checks.h"
 #include "sluice/monitor/doctor/plugin_checks.h"
 #include "sluice/monitor/process_status.h"
-#include "sluice/pjrt/compile_cache.h"
+#include "sluice/pjrt/cache/compile_cache.h"
 #include "sluice/pjrt/plugin.h"
-#include "sluice/pod/quote.h"
+#include "sluice/pod/ssh/quote.h"
 #include "sluice/provision/remote/shell.h"
 
 namespace sluice::cli {
@@ -91,11 +90,7 @@ Subjects subjects_of(const DoctorFlags& flags) {
   for (const std::string& bucket : flags.buckets) add_bucket(bucket, subjects);
   if (!flags.config.empty()) {
     check_toml_file(flags.config);
-    try {
-      add_config(toml::parse_file(flags.config), subjects);
-    } catch (const toml::parse_error& error) {
-      throw Usage(base::str(flags.config, ":", error.source().begin.line, ": ", error.description()));
-    }
+    add_config(value_or_usage(base::parse_toml_file(flags.config)), subjects);
   }
   if (!flags.logdir.empty()) add_place(flags.logdir, subjects);
   if (subjects.folders.empty()) subjects.folders.insert(std::filesystem::current_path().string());

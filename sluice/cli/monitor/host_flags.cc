@@ -1,8 +1,8 @@
 #include "sluice/cli/monitor/host_flags.h"
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/verb.h"
-#include "sluice/pod/quote.h"
+#include "sluice/pod/ssh/quote.h"
 
 namespace sluice::cli {
 namespace {
@@ -27,9 +27,7 @@ void add_host_flags(CLI::App& app, HostFlags& flags) {
   app.add_option("--tpu", flags.tpu.name, "Use the hosts of this Cloud TPU")->group("Where");
   app.add_option("--ssh-config", flags.ssh_config, "Use this configuration file of ssh with --hosts")
       ->group("Where");
-  add_worker_flag(app, flags.tpu, "all");
-  add_place_flags(app, flags.tpu);
-  add_ssh_flags(app, flags.tpu);
+  add_reach_flags(app, flags.tpu, "all");
 }
 
 std::optional<pod::Job> hosts_of(const HostFlags& flags, const std::string& verb) {
@@ -42,10 +40,8 @@ std::optional<pod::Job> hosts_of(const HostFlags& flags, const std::string& verb
     return job_of(reach_workers(session.cloud(), flags.tpu), flags.tpu);
   }
   if (flags.hosts.empty()) return std::nullopt;
-  const auto workers = pod::remote_workers(flags.hosts);
-  if (!workers) throw Usage(workers.error().what());
   pod::Job job;
-  job.workers = *workers;
+  job.workers = value_or_usage(pod::remote_workers(flags.hosts));
   job.ssh.config = flags.ssh_config;
   job.ssh.user = flags.tpu.user;
   job.ssh.options = flags.tpu.options;

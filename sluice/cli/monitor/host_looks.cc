@@ -6,10 +6,10 @@
 #include <cmath>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/monitor/host_flags.h"
-#include "sluice/pod/quote.h"
-#include "sluice/pod/ssh.h"
+#include "sluice/pod/ssh/quote.h"
+#include "sluice/pod/ssh/ssh.h"
 
 namespace sluice::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "sluice/monitor/host_report.h"
 #include "sluice/pod/job.h"
-#include "sluice/pod/upload.h"
+#include "sluice/pod/ssh/upload.h"
 
 namespace sluice::cli {
 

@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/base64.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/monitor/host_flags.h"
-#include "sluice/cloud/checksum.h"
 #include "sluice/cloud/grpc.h"
-#include "sluice/pod/quote.h"
-#include "sluice/pod/ssh.h"
-#include "sluice/pod/upload.h"
+#include "sluice/pod/ssh/quote.h"
+#include "sluice/pod/ssh/ssh.h"
+#include "sluice/pod/ssh/upload.h"
 
 namespace sluice::cli {
 namespace {
@@ -30,12 +30,6 @@ constexpr double kLead = 0.5, kRemoteLead = 4;  // seconds from the choice of a 
 constexpr int64_t kMinSteps = 3;                // the same in steps; the host runs ahead by two
 constexpr double kHour = 3600;                  // limits a whole profile, with the steps before it
 constexpr size_t kMaxAnswer = size_t{1} << 30, kLine = 48 << 10;  // bytes
-
-int64_t wall_nanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 // The request that all processes get.
 struct Plan {
@@ -58,7 +52,7 @@ Plan plan_for(const ProfileTargets& targets, const ProfileWish& wish, double lea
   if (wish.range) return {wish.range, 0, 0};
   if (wish.steps == 0)
     return {std::nullopt, wish.duration_ms,
-            wish.start_ns > 0 ? wish.start_ns : wall_nanoseconds() + std::llround(lead * 1e9)};
+            wish.start_ns > 0 ? wish.start_ns : profile::wall_nanoseconds() + std::llround(lead * 1e9)};
   int64_t first = 0;
   double step_ms = 0;
   for (const ProfileTarget& target : targets.list()) {
@@ -122,7 +116,7 @@ class Attempt {
     request.steps = plan_.steps;
     request.duration_ms = plan_.duration_ms;
     request.start_ns = plan_.start_ns;
-    request.session = base::str("sluice-", wall_nanoseconds());
+    request.session = base::str("sluice-", profile::wall_nanoseconds());
     const auto answer = cloud::call_grpc(targets_.http(), {.address = target.address,
                                                            .method = profile::kProfileMethod,
                                                            .message = text_of(request),
@@ -247,11 +241,8 @@ std::string lines_of(const std::map<std::string, std::string>& files) {
   std::string lines;
   for (const auto& [name, bytes] : files) {
     for (size_t at = 0; at < bytes.size(); at += kLine) {
-      const auto* piece = reinterpret_cast<const unsigned char*>(bytes.data()) + at;
-      lines += nlohmann::json(
-                   {{"file", name}, {"base64", cloud::base64(piece, std::min(kLine, bytes.size() - at))}})
-                   .dump() +
-               "\n";
+      const std::string_view piece = std::string_view(bytes).substr(at, kLine);
+      lines += nlohmann::json({{"file", name}, {"base64", base::base64(piece)}}).dump() + "\n";
     }
   }
   return lines;
@@ -261,7 +252,7 @@ base::Status add_line(std::map<std::string, std::string>& files, const std::stri
   const auto document = base::parse_json(line);
   const bool fits = document.is_object() && document.contains("file") && document["file"].is_string() &&
                     document.contains("base64") && document["base64"].is_string();
-  const auto bytes = fits ? cloud::bytes_of_base64(document["base64"].get<std::string>()) : std::nullopt;
+  const auto bytes = fits ? base::bytes_of_base64(document["base64"].get<std::string>()) : std::nullopt;
   const std::string name = fits ? document["file"].get<std::string>() : "";
   if (!bytes || name.empty() || name[0] == '.' || name.find('/') != std::string::npos)
     return base::fail(Code::kDataLoss, "expected a line with a part of a profile, found \"",

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/verb.h"
 #include "sluice/cloud/grpc.h"
 #include "sluice/cloud/listen.h"
@@ -17,12 +17,11 @@ namespace {
 
 // Returns the address at which a listener on this machine is reached.
 std::string reach(const std::string& address) {
-  auto parsed = cloud::parse_listen_address(address, "the profiler's address");
-  if (!parsed) throw Usage(parsed.error().what());
-  if (parsed->port == 0) throw Usage(base::str(address, ": the port of a training is above 0"));
-  if (parsed->host == "0.0.0.0") parsed->host = "127.0.0.1";
-  if (parsed->host == "::") parsed->host = "::1";
-  return cloud::text_of(*parsed);
+  auto parsed = value_or_usage(cloud::parse_listen_address(address, "the profiler's address"));
+  if (parsed.port == 0) throw Usage(base::str(address, ": the port of a training is above 0"));
+  if (parsed.host == "0.0.0.0") parsed.host = "127.0.0.1";
+  if (parsed.host == "::") parsed.host = "::1";
+  return cloud::text_of(parsed);
 }
 
 base::Result<monitor::ProcessStatus> ask_status(cloud::Http& http, const std::string& address) {

@@ -6,9 +6,9 @@
 #include <memory>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/number.h"
-#include "sluice/base/printable.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/monitor/profile_capture.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/profile/capture.h"

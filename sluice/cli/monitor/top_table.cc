@@ -4,9 +4,9 @@
 #include <cmath>
 #include <cstdio>
 
-#include "sluice/base/printable.h"
-#include "sluice/base/strings.h"
-#include "sluice/base/table.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/base/text/table.h"
 
 namespace sluice::cli {
 namespace {

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
-#include "sluice/cli/train_flags.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/cli/flags/flag.h"
 #include "sluice/device/device.h"
 #include "sluice/session/pretrained/pretrained.h"
+#include "sluice/train/recipe/choice.h"
 
 namespace sluice::cli {
 
@@ -17,9 +18,9 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
       ->required();
   app.add_option("--tokenizer", flags.tokenizer,
                  "A tokenizer.json, or the folder that it is in (default: the model's)");
-  add_flags(app, {{"Options", "--device", choice("--device", flags.device), "",
+  add_flags(app, {{"Options", "--device", train::choice("--device", flags.device), "",
                    "Compute on xla, which --plugin chooses, or on cpu, LibTorch's own CPU"},
-                  {"Options", "--precision", choice("--precision", flags.precision), "",
+                  {"Options", "--precision", train::choice("--precision", flags.precision), "",
                    "Hold the weights and compute with them in this type"}});
   app.add_option("--plugin", flags.plugin, kPluginHelp);
 }

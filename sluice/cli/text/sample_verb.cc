@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
 #include "sluice/cli/text/model_flags.h"

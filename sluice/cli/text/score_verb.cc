@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 #include <numbers>
 
-#include "sluice/base/file.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
 #include "sluice/cli/text/model_flags.h"

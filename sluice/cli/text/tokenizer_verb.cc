@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
 #include "sluice/text/tools/bpe_trainer.h"

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/cli/data/test_program.h"
 #include "sluice/cli/verbs.h"
 

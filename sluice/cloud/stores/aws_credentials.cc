@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/parse_json.h"
 #include "sluice/base/log.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/shown_url.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/shown_url.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/cloud/credentials/token_request.h"
 #include "sluice/cloud/stores/rest.h"
-#include "sluice/cloud/token_request.h"
 
 namespace sluice::cloud {
 namespace {

@@ -1,12 +1,12 @@
 #include "sluice/cloud/stores/aws_signature.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 
-#include "sluice/base/secret.h"
-#include "sluice/base/sha256.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/secret.h"
+#include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::cloud {
 namespace {
@@ -51,8 +51,7 @@ void sign_for_aws(HttpRequest& request, const AwsKeys& keys, const std::string& 
   std::map<std::string, std::string> headers = {{"host", url.host}};
   for (const std::string& header : request.headers) {
     const std::size_t colon = header.find(':');
-    std::string name = header.substr(0, colon);
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const std::string name = base::lower_case(header.substr(0, colon));
     if (base::starts_with(name, "x-amz-"))
       headers[name] = base::trim(std::string_view(header).substr(colon + 1));
   }

@@ -4,26 +4,17 @@
 #include <chrono>
 #include <cstdio>
 
-#include "sluice/base/number.h"
+#include "sluice/base/formats/base64.h"
+#include "sluice/base/text/number.h"
+#include "sluice/cloud/credentials/token_request.h"
 #include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/stores/rest.h"
-#include "sluice/cloud/token_request.h"
 
 namespace sluice::cloud {
 namespace {
 
-std::string bytes_of_hexadecimal(const std::string& text) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2)
-    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
-  return bytes;
-}
-
-std::string md5_in_base64(Digest& digest) {
-  const std::string bytes = bytes_of_hexadecimal(digest.value());
-  return base64(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
-}
+std::string md5_in_base64(Digest& digest) { return base::base64(digest.bytes()); }
 
 std::string md5_of(const std::string& bytes) {
   Digest digest(ChecksumKind::kMd5);
@@ -62,7 +53,7 @@ class BlockUpload : public Upload {
   base::Status send_chunk() override {
     char id[16];
     std::snprintf(id, sizeof id, "%09zu", blocks_.size());
-    const std::string block = base64(reinterpret_cast<const unsigned char*>(id), 9);
+    const std::string block = base::base64(std::string_view(id, 9));
     HttpRequest request = put(buffer_);
     request.headers = {"Content-MD5: " + md5_of(buffer_)};
     SLUICE_OK(send("comp=block&blockid=" + percent_encode(block), std::move(request)));
@@ -164,16 +155,9 @@ base::Result<ObjectFacts> Azure::stat(const ObjectName& name, const std::atomic<
 
 base::Result<Remote> Azure::find(const ObjectName& name, const std::atomic<bool>* cancelled) const {
   SLUICE_TRY(const auto response, head(name, cancelled));
-  const ObjectFacts facts = facts_of_head(name, response);
-  Remote remote;
-  remote.name = name.url();
-  remote.address = address(name);
-  remote.size = facts.size;
-  remote.version = facts.generation;
-  remote.condition = "If-Match: " + facts.generation;
+  Remote remote = remote_of(name, address(name), facts_of_head(name, response), access_to(name));
   const std::string md5 = hexadecimal_of_base64(response.header("content-md5").value_or(""));
   if (md5.size() == 32) remote.checksum = Checksum{ChecksumKind::kMd5, md5};
-  remote.access = access_to(name);
   return remote;
 }
 
@@ -181,17 +165,14 @@ base::Result<std::vector<ObjectFacts>> Azure::list(const std::string& bucket, co
                                                    bool flat) const {
   const ObjectName container{bucket, "", "az"};
   const std::string what = "listing az://" + bucket + "/" + prefix + "*";
-  Listing listing(what, prefix, flat);
-  std::string page;
-  for (bool more = true; more;) {
+  const auto read_page = [&](Listing& listing, const std::string& token) -> base::Result<std::string> {
     std::string query = "restype=container&comp=list&prefix=" + percent_encode(prefix);
     if (flat) query += "&delimiter=%2F";
-    if (!page.empty()) query += "&marker=" + percent_encode(page);
+    if (!token.empty()) query += "&marker=" + percent_encode(token);
     SLUICE_TRY(const auto response, expect_ok(container, query, {}, what));
-    SLUICE_TRY(page, read_azure_page(response.body, listing));
-    SLUICE_TRY(more, listing.next(page));
-  }
-  return std::move(listing).sorted();
+    return read_azure_page(response.body, listing);
+  };
+  return list_pages(Listing(what, prefix, flat), read_page);
 }
 
 base::Result<std::string> read_azure_page(const std::string& body, Listing& listing) {
@@ -220,8 +201,7 @@ base::Result<std::string> Azure::read_text(const ObjectName& name) const {
 
 base::Result<std::unique_ptr<Upload>> Azure::start_upload(const ObjectName& name,
                                                           const UploadOptions& options) const {
-  if (name.object.empty() || base::ends_with(name.object, "/"))
-    return base::fail(Code::kInvalidArgument, "cannot write '", name.url(), "': the blob's name is missing");
+  SLUICE_OK(check_written_name(name, "blob"));
   return std::make_unique<BlockUpload>(*this, name, options);
 }
 
@@ -266,17 +246,11 @@ base::Status Azure::remove(const ObjectName& name, const std::string& generation
 }
 
 base::Result<Store*> shared_azure() {
-  static std::mutex mutex;
-  static Azure* store = nullptr;  // kept until the process ends: threads may still read
-  const std::lock_guard lock(mutex);
-  if (store == nullptr) {
-    HttpOptions options;
-    SLUICE_TRY(options.retry, retry_policy_of_environment());
-    auto http = std::make_shared<Http>(options);
+  static SharedStore shared;
+  return shared.get([](std::shared_ptr<Http> http) -> base::Result<Store*> {
     SLUICE_TRY(AzureSettings settings, azure_settings_of_environment(http));
-    store = new Azure(std::move(settings), std::move(http));
-  }
-  return store;
+    return new Azure(std::move(settings), std::move(http));
+  });
 }
 
 }  // namespace sluice::cloud

@@ -1,32 +1,26 @@
 #include "sluice/cloud/stores/azure_signer.h"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
-#include <cctype>
 #include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/secret.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/secret.h"
+#include "sluice/base/formats/base64.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/number.h"
 #include "sluice/cloud/checksum.h"
+#include "sluice/cloud/credentials/token_request.h"
 #include "sluice/cloud/stores/rest.h"
-#include "sluice/cloud/token_request.h"
 
 namespace sluice::cloud {
 namespace {
 
 constexpr char kVersion[] = "x-ms-version: 2021-12-02";
 constexpr char kScope[] = "https://storage.azure.com/";
-
-std::string lower(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 // The published account and key of every emulator.
 constexpr char kEmulatorAccount[] = "devstoreaccount1";
@@ -37,7 +31,8 @@ constexpr char kEmulatorKey[] =
 std::string connection_value(const std::string& text, const std::string& name) {
   for (const std::string& part : base::split(text, ';')) {
     const std::size_t equals = part.find('=');
-    if (equals != std::string::npos && lower(std::string(base::trim(part.substr(0, equals)))) == lower(name))
+    if (equals != std::string::npos &&
+        base::lower_case(base::trim(part.substr(0, equals))) == base::lower_case(name))
       return std::string(base::trim(part.substr(equals + 1)));
   }
   return "";
@@ -130,23 +125,19 @@ std::string now_as_date(std::time_t now) {
 
 base::Status sign_for_azure(HttpRequest& request, const std::string& account, const std::string& key,
                             std::time_t now) {
-  std::string secret(key.size(), '\0');
-  const int size =
-      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(secret.data()),
-                      reinterpret_cast<const unsigned char*>(key.data()), static_cast<int>(key.size()));
-  if (size < 0)
+  const auto secret = base::bytes_of_base64(key);
+  if (!secret)
     return base::fail(
         Code::kInvalidArgument, "the key of the account ", account,
         " is not base64: copy it again (AZURE_STORAGE_KEY, or AccountKey of the connection string)");
-  secret.resize(static_cast<std::size_t>(size) -
-                static_cast<std::size_t>(std::count(key.begin(), key.end(), '=')));
 
   request.headers.push_back("x-ms-date: " + now_as_date(now));
   request.headers.emplace_back(kVersion);
   std::map<std::string, std::string> headers;
   for (const std::string& header : request.headers) {
     const std::size_t colon = header.find(':');
-    headers[lower(header.substr(0, colon))] = base::trim(std::string_view(header).substr(colon + 1));
+    headers[base::lower_case(header.substr(0, colon))] =
+        base::trim(std::string_view(header).substr(colon + 1));
   }
   std::string text = request.method + "\n";
   for (const char* name :
@@ -166,14 +157,12 @@ base::Status sign_for_azure(HttpRequest& request, const std::string& account, co
   if (query < request.url.size())
     for (const std::string& part : base::split(request.url.substr(query + 1), '&')) {
       const std::size_t equals = std::min(part.find('='), part.size());
-      parameters[lower(percent_decode(part.substr(0, equals)))] =
+      parameters[base::lower_case(percent_decode(part.substr(0, equals)))] =
           equals < part.size() ? percent_decode(part.substr(equals + 1)) : "";
     }
   for (const auto& [name, value] : parameters) text += "\n" + name + ":" + value;
-  const std::string signature = base::hmac_sha256(secret, text);
-  request.headers.push_back(
-      "Authorization: SharedKey " + account + ":" +
-      base64(reinterpret_cast<const unsigned char*>(signature.data()), signature.size()));
+  request.headers.push_back("Authorization: SharedKey " + account + ":" +
+                            base::base64(base::hmac_sha256(*secret, text)));
   return {};
 }
 

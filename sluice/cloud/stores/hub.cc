@@ -6,12 +6,13 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
-#include "sluice/base/parse_json.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/number.h"
+#include "sluice/cloud/credentials/token_request.h"
 #include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"
-#include "sluice/cloud/token_request.h"
+#include "sluice/cloud/stores/rest.h"
 
 namespace sluice::cloud {
 namespace {
@@ -269,12 +270,8 @@ base::Result<ObjectFacts> Hub::copy(const ObjectName&, const ObjectName& to, con
 base::Status Hub::remove(const ObjectName& name, const std::string&) const { return read_only(name); }
 
 base::Result<Store*> shared_hub() {
-  static std::mutex mutex;
-  static Hub* hub = nullptr;  // kept until the process ends: threads may still read
-  const std::lock_guard lock(mutex);
-  if (hub == nullptr) {
-    HttpOptions options;
-    SLUICE_TRY(options.retry, retry_policy_of_environment());
+  static SharedStore shared;
+  return shared.get([](std::shared_ptr<Http> http) -> base::Result<Store*> {
     std::string endpoint = base::environment("HF_ENDPOINT").value_or("https://huggingface.co");
     SLUICE_OK(check_endpoint(endpoint, "HF_ENDPOINT"));
     while (base::ends_with(endpoint, "/")) endpoint.pop_back();
@@ -286,9 +283,8 @@ base::Result<Store*> shared_hub() {
       if (text) token = base::trim(*text);
       from = text ? file : "HF_TOKEN and " + file;
     }
-    hub = new Hub(endpoint, std::make_shared<Http>(options), token, from);
-  }
-  return hub;
+    return new Hub(endpoint, std::move(http), token, from);
+  });
 }
 
 }  // namespace sluice::cloud

@@ -1,9 +1,11 @@
 #include "sluice/cloud/stores/rest.h"
 
-#include "sluice/base/number.h"
-#include "sluice/base/shown_url.h"
-#include "sluice/base/strings.h"
-#include "sluice/cloud/secret.h"
+#include <utility>
+
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/shown_url.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/cloud/credentials/secret.h"
 
 namespace sluice::cloud {
 
@@ -48,10 +50,32 @@ ObjectFacts facts_of_head(const ObjectName& name, const HttpResponse& head) {
   return facts;
 }
 
+Remote remote_of(const ObjectName& name, std::string address, const ObjectFacts& facts, Access access) {
+  Remote remote;
+  remote.name = name.url();
+  remote.address = std::move(address);
+  remote.size = facts.size;
+  remote.version = facts.generation;
+  remote.condition = "If-Match: " + facts.generation;
+  remote.access = std::move(access);
+  return remote;
+}
+
 std::vector<std::string> condition_headers(const UploadOptions& options) {
   if (!options.if_generation) return {};
   if (*options.if_generation == "0") return {"If-None-Match: *"};
   return {"If-Match: " + *options.if_generation};
+}
+
+base::Result<Store*> SharedStore::get(
+    const std::function<base::Result<Store*>(std::shared_ptr<Http>)>& open) {
+  const std::lock_guard lock(mutex_);
+  if (store_ == nullptr) {
+    HttpOptions options;
+    SLUICE_TRY(options.retry, retry_policy_of_environment());
+    SLUICE_TRY(store_, open(std::make_shared<Http>(options)));
+  }
+  return store_;
 }
 
 base::Status check_endpoint(const std::string& endpoint, const std::string& setting) {

@@ -1,12 +1,16 @@
 // Common parts of the interfaces of S3 and Azure: XML, ETags, conditions.
 #pragma once
 
+#include <functional>
+#include <memory>
+#include <mutex>
 #include <pugixml.hpp>
 #include <string>
 #include <vector>
 
 #include "sluice/base/result.h"
 #include "sluice/cloud/http.h"
+#include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/store.h"
 
 namespace sluice::cloud {
@@ -28,8 +32,22 @@ Error service_status_error(const HttpResponse& response, const std::string& what
 
 // Returns size and ETag.
 ObjectFacts facts_of_head(const ObjectName& name, const HttpResponse& head);
+// Returns the object for a reader that asks for the version of `facts` by If-Match.
+Remote remote_of(const ObjectName& name, std::string address, const ObjectFacts& facts, Access access);
 // Returns "If-Match: …" or "If-None-Match: *", as the options require.
 std::vector<std::string> condition_headers(const UploadOptions& options);
+
+// The one store of a kind in this process. Threads: any.
+class SharedStore {
+ public:
+  // Returns the store that `open` made at the first call that succeeded. The store is kept until the process
+  // ends, because threads may still read.
+  base::Result<Store*> get(const std::function<base::Result<Store*>(std::shared_ptr<Http>)>& open);
+
+ private:
+  std::mutex mutex_;
+  Store* store_ = nullptr;
+};
 
 // Checks the address of a service in a setting: "" (no address), or a URL with http or https and a host.
 // "localhost:9000" is an error that names the setting.

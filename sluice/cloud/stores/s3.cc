@@ -2,15 +2,15 @@
 
 #include <algorithm>
 
-#include "sluice/base/crc32c.h"
 #include "sluice/base/environment.h"
-#include "sluice/base/number.h"
+#include "sluice/base/formats/crc32c.h"
+#include "sluice/base/text/number.h"
+#include "sluice/cloud/credentials/token_request.h"
 #include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/stores/rest.h"
 #include "sluice/cloud/stores/s3_signer.h"
 #include "sluice/cloud/stores/s3_upload.h"
-#include "sluice/cloud/token_request.h"
 
 namespace sluice::cloud {
 namespace {
@@ -198,32 +198,23 @@ base::Result<ObjectFacts> S3::stat(const ObjectName& name, const std::atomic<boo
 base::Result<Remote> S3::find(const ObjectName& name, const std::atomic<bool>* cancelled) const {
   SLUICE_TRY(const auto response, head(name, cancelled));
   const ObjectFacts facts = facts_of_object(name, response);
-  Remote remote;
-  remote.name = name.url();
-  remote.address = address(name);
-  remote.size = facts.size;
-  remote.version = facts.generation;
-  remote.condition = "If-Match: " + facts.generation;
+  Remote remote = remote_of(name, address(name), facts, access_to(name.bucket));
   remote.crc32c = facts.crc32c;
   if (!facts.crc32c) remote.checksum = checksum_of_head(response, name.bucket, on_aws());
-  remote.access = access_to(name.bucket);
   return remote;
 }
 
 base::Result<std::vector<ObjectFacts>> S3::list(const std::string& bucket, const std::string& prefix,
                                                 bool flat) const {
   const std::string what = "listing s3://" + bucket + "/" + prefix + "*";
-  Listing listing(what, prefix, flat);
-  std::string page;
-  for (bool more = true; more;) {
+  const auto read_page = [&](Listing& listing, const std::string& token) -> base::Result<std::string> {
     std::string query = "list-type=2&encoding-type=url&prefix=" + percent_encode(prefix);
     if (flat) query += "&delimiter=%2F";
-    if (!page.empty()) query += "&continuation-token=" + percent_encode(page);
+    if (!token.empty()) query += "&continuation-token=" + percent_encode(token);
     SLUICE_TRY(const auto response, expect_ok({bucket, "", "s3"}, query, {}, what));
-    SLUICE_TRY(page, read_s3_page(response.body, listing));
-    SLUICE_TRY(more, listing.next(page));
-  }
-  return std::move(listing).sorted();
+    return read_s3_page(response.body, listing);
+  };
+  return list_pages(Listing(what, prefix, flat), read_page);
 }
 
 base::Result<std::string> read_s3_page(const std::string& body, Listing& listing) {
@@ -253,9 +244,7 @@ base::Result<std::string> S3::read_text(const ObjectName& name) const {
 
 base::Result<std::unique_ptr<Upload>> S3::start_upload(const ObjectName& name,
                                                        const UploadOptions& options) const {
-  if (name.object.empty() || base::ends_with(name.object, "/"))
-    return base::fail(Code::kInvalidArgument, "cannot write '", name.url(),
-                      "': the object's name is missing");
+  SLUICE_OK(check_written_name(name, "object"));
   return std::make_unique<S3Upload>(*this, name, options);
 }
 
@@ -302,18 +291,12 @@ base::Status S3::remove(const ObjectName& name, const std::string&) const {
 }
 
 base::Result<Store*> shared_s3() {
-  static std::mutex mutex;
-  static S3* store = nullptr;  // kept until the process ends: threads may still read
-  const std::lock_guard lock(mutex);
-  if (store == nullptr) {
-    HttpOptions options;
-    SLUICE_TRY(options.retry, retry_policy_of_environment());
-    auto http = std::make_shared<Http>(options);
+  static SharedStore shared;
+  return shared.get([](std::shared_ptr<Http> http) -> base::Result<Store*> {
     SLUICE_TRY(auto credentials, find_aws_credentials(http));
     SLUICE_TRY(S3Settings settings, s3_settings_of_environment());
-    store = new S3(std::move(settings), std::move(http), std::move(credentials));
-  }
-  return store;
+    return new S3(std::move(settings), std::move(http), std::move(credentials));
+  });
 }
 
 }  // namespace sluice::cloud

@@ -1,7 +1,7 @@
 #include "sluice/cloud/stores/s3_upload.h"
 
-#include "sluice/base/crc32c.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/crc32c.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/stores/rest.h"
 
 namespace sluice::cloud {

@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/byte_number.h"
 #include "sluice/data/memory.h"
 

@@ -178,12 +178,6 @@ base::Status check_label(const Value& value, const DecodePlan& plan) {
   return {};
 }
 
-const Field* find_field(const RawSample& raw, const FieldPlan& plan) {
-  for (const std::string& extension : plan.extensions)
-    if (const Field* field = raw.find(extension)) return field;
-  return nullptr;
-}
-
 // Returns a field that webdataset adds to each sample.
 std::optional<Value> own_field(const RawSample& raw, const FieldPlan& plan) {
   if (plan.extensions.size() != 1) return std::nullopt;
@@ -208,6 +202,12 @@ tl::unexpected<Error> missing_field(const RawSample& raw, const FieldPlan& plan)
 }
 
 }  // namespace
+
+const Field* find_field(const RawSample& raw, const FieldPlan& plan) {
+  for (const std::string& extension : plan.extensions)
+    if (const Field* field = raw.find(extension)) return field;
+  return nullptr;
+}
 
 base::Status check_decodes(std::string_view extension, std::string_view bytes) {
   const Format format = format_of(extension);

@@ -51,6 +51,9 @@ struct DecodePlan {
 // key; all images of a sample get the same ones. Errors name shard, member and offset. Threads: any.
 base::Result<Sample> decode_sample(const RawSample& raw, const DecodePlan& plan);
 
+// Returns the member that a field is read from; nullptr if no member has one of the extensions.
+const Field* find_field(const RawSample& raw, const FieldPlan& plan);
+
 // Returns whether decode_sample() hands on the bytes of every member that the plan names.
 bool stays_bytes(const DecodePlan& plan);
 

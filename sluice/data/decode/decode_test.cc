@@ -51,8 +51,9 @@ TEST(Decode, ByTheLastPartOfTheExtension) {
   EXPECT_EQ(std::get<std::string>(*decoded("txt", "h\xc3\xa9")), "h\xc3\xa9");
   EXPECT_EQ(std::get<std::string>(*decoded("bin", std::string("\xff\0", 2))), std::string("\xff\0", 2));
   EXPECT_EQ(std::get<std::string>(*decoded("json", "{\"a\": [1]}")), "{\"a\": [1]}");
-  EXPECT_EQ(std::get<Array>(*decoded("x.npy", test::base64(test::kNpyFloat))).describe(), "float32 [2, 3]");
-  EXPECT_EQ(std::get<Image>(*decoded("1.png", test::base64(test::kPngColor))).pixels.describe(),
+  EXPECT_EQ(std::get<Array>(*decoded("x.npy", test::from_base64(test::kNpyFloat))).describe(),
+            "float32 [2, 3]");
+  EXPECT_EQ(std::get<Image>(*decoded("1.png", test::from_base64(test::kPngColor))).pixels.describe(),
             "uint8 [6, 5, 3]");
 }
 
@@ -65,7 +66,7 @@ TEST(Decode, PackedFormats) {
   EXPECT_EQ(std::get<std::string>(*decoded("cbor", cbor)), json);
   EXPECT_THAT(error_of("mp", msgpack.substr(1)), HasSubstr("not valid MessagePack"));
   EXPECT_THAT(error_of("cbor", "\xff"), HasSubstr("not valid CBOR"));
-  EXPECT_EQ(std::get<Arrays>(*decoded("npz", test::base64(test::kNpzStored))).size(), 2u);
+  EXPECT_EQ(std::get<Arrays>(*decoded("npz", test::from_base64(test::kNpzStored))).size(), 2u);
   for (const char* extension : {"pkl", "pickle", "pyd", "pth", "ten", "tb"})
     EXPECT_THAT(error_of(extension, "x"), HasSubstr("only Python reads this format"));
 }
@@ -131,7 +132,7 @@ TEST(Decode, TheDecoderOfThePage) {
 }
 
 TEST(Decode, ImageSpecsAsWebdatasets) {
-  const std::string png = test::base64(test::kPngColor);
+  const std::string png = test::from_base64(test::kPngColor);
   EXPECT_EQ(std::get<Image>(*decoded("png", png, "l8")).pixels.describe(), "uint8 [6, 5, 1]");
   EXPECT_EQ(std::get<Image>(*decoded("png", png, "rgba8")).pixels.describe(), "uint8 [6, 5, 4]");
   EXPECT_EQ(std::get<Array>(*decoded("png", png, "torchrgb8")).describe(), "uint8 [3, 6, 5]");
@@ -197,7 +198,7 @@ std::vector<std::uint8_t> augmented(const std::string& key, std::uint64_t seed, 
   plan.transforms = std::move(transforms);
   plan.seed = seed;
   plan.epoch = epoch;
-  RawSample raw = raw_sample({{"png", test::base64(test::kPngColor)}}, key);
+  RawSample raw = raw_sample({{"png", test::from_base64(test::kPngColor)}}, key);
   raw.shard = std::make_shared<const std::string>(shard);
   const auto sample = decode_sample(raw, plan);
   EXPECT_TRUE(sample) << sample.error().what();
@@ -241,7 +242,7 @@ TEST(Augment, ResizeCropAndWhatDoesNotFit) {
   plan.spec = ImageSpec{};
   plan.fields = {{{"png"}, FieldKind::kImage}};
   plan.transforms = {{Transform::Kind::kRandomCrop, 32, 4}};
-  EXPECT_THAT(decode_sample(raw_sample({{"png", test::base64(test::kPngColor)}}), plan).error().what(),
+  EXPECT_THAT(decode_sample(raw_sample({{"png", test::from_base64(test::kPngColor)}}), plan).error().what(),
               HasSubstr("a crop of 32×32 does not fit into an image of 6×5"));
 }
 
@@ -279,7 +280,7 @@ TEST(Augment, NormalisesOnTheHost) {
   plan.spec = ImageSpec{};
   plan.fields = {{{"png"}, FieldKind::kImage}};
   plan.levels = normalized_levels({0.5F, 0.25F, 0.0F}, {0.5F, 0.25F, 1.0F});
-  const auto sample = decode_sample(raw_sample({{"png", test::base64(test::kPngColor)}}), plan);
+  const auto sample = decode_sample(raw_sample({{"png", test::from_base64(test::kPngColor)}}), plan);
   ASSERT_TRUE(sample);
   const Array& pixels = std::get<Image>(sample->fields[0]).pixels;
   EXPECT_EQ(pixels.describe(), "float32 [6, 5, 3]");
@@ -288,7 +289,7 @@ TEST(Augment, NormalisesOnTheHost) {
   EXPECT_FLOAT_EQ(pixel[1], (60 / 255.0F - 0.25F) / 0.25F);
   EXPECT_FLOAT_EQ(pixel[2], 89 / 255.0F);
   plan.spec->model = ColorModel::kGray;
-  EXPECT_THAT(decode_sample(raw_sample({{"png", test::base64(test::kPngColor)}}), plan).error().what(),
+  EXPECT_THAT(decode_sample(raw_sample({{"png", test::from_base64(test::kPngColor)}}), plan).error().what(),
               HasSubstr("an image of 1 channels: expected 3"));
 }
 

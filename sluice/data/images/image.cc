@@ -3,8 +3,8 @@
 #include <cctype>
 #include <utility>
 
-#include "sluice/base/sha256.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/memory.h"
 
 namespace sluice::data {

@@ -40,7 +40,7 @@ class DecodeTest : public ::testing::TestWithParam<Decoded> {};
 
 TEST_P(DecodeTest, GivesPillowsPixels) {
   const Decoded& expected = GetParam();
-  const std::string bytes = test::base64(expected.file);
+  const std::string bytes = test::from_base64(expected.file);
   for (const auto& [model, sum] :
        {std::pair(ColorModel::kGray, expected.gray), std::pair(ColorModel::kRgb, expected.rgb),
         std::pair(ColorModel::kRgba, expected.rgba)}) {
@@ -54,7 +54,7 @@ TEST_P(DecodeTest, GivesPillowsPixels) {
 }
 
 TEST_P(DecodeTest, EveryTruncationIsAnError) {
-  const std::string bytes = test::base64(GetParam().file);
+  const std::string bytes = test::from_base64(GetParam().file);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const auto pixels = decode_image(bytes.substr(0, size), ColorModel::kRgb);
     // A JPEG that lacks its end marker alone has all its pixels.
@@ -67,7 +67,7 @@ TEST_P(DecodeTest, EveryTruncationIsAnError) {
 // may have been one.
 TEST(Image, AJpegNeedsNoEndMarker) {
   for (const char* file : {test::kJpegColor, test::kJpegGray}) {
-    const std::string bytes = test::base64(file), data = bytes.substr(0, bytes.size() - 2);
+    const std::string bytes = test::from_base64(file), data = bytes.substr(0, bytes.size() - 2);
     const auto whole = decode_image(bytes, ColorModel::kRgb);
     ASSERT_TRUE(whole);
     for (const std::string& end :
@@ -77,7 +77,7 @@ TEST(Image, AJpegNeedsNoEndMarker) {
       EXPECT_EQ(found->bytes, whole->bytes);
     }
   }
-  const std::string scans = test::base64(test::kJpegProgressive);
+  const std::string scans = test::from_base64(test::kJpegProgressive);
   EXPECT_FALSE(decode_image(scans.substr(0, scans.size() - 2) + std::string(64, '\0'), ColorModel::kRgb));
 }
 
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Decoded{test::kPngGrayAlpha, 6, 5, 0xd025d588, 0xf31e072, 0xaead08bc}));
 
 TEST(Image, FlippedBitsOfAPngAreErrors) {
-  const std::string bytes = test::base64(test::kPngColor);
+  const std::string bytes = test::from_base64(test::kPngColor);
   for (std::size_t at = 0; at < bytes.size(); ++at) {
     std::string damaged = bytes;
     damaged[at] = static_cast<char>(damaged[at] ^ 4);
@@ -104,7 +104,7 @@ TEST(Image, FlippedBitsOfAPngAreErrors) {
 }
 
 TEST(Image, CmykIsReadAlikeWithAndWithoutAdobesMarker) {
-  const std::string with = test::base64(test::kJpegCmyk);
+  const std::string with = test::from_base64(test::kJpegCmyk);
   const std::size_t marker = with.find("\xff\xee");
   ASSERT_NE(marker, std::string::npos);
   const std::string without = with.substr(0, marker) + with.substr(marker + 16);
@@ -191,7 +191,7 @@ constexpr const char* kAvifAlpha =
     "CgQYADYVMgMQAAwSAAoHOAA2EBDQaTIREAAARmesvIVs7zvb3MAiZuA=";
 
 TEST(Avif, AlphaDoesNotChangeColours) {
-  const std::string file = test::base64(kAvifAlpha);
+  const std::string file = test::from_base64(kAvifAlpha);
   EXPECT_THAT(decode_image(file, ColorModel::kRgba)->bytes,
               ElementsAre(200, 100, 50, 128, 200, 100, 50, 128, 200, 100, 50, 128, 200, 100, 50, 128));
   EXPECT_THAT(decode_image(file, ColorModel::kRgb)->bytes,
@@ -201,29 +201,30 @@ TEST(Avif, AlphaDoesNotChangeColours) {
 
 TEST(Avif, AboveTheLimitOfPixelsTheFlagIsNamed) {
   const std::int64_t before = std::exchange(memory_limits().pixels, 3);
-  const auto decoded = decode_image(test::base64(kAvifAlpha), ColorModel::kRgb);
+  const auto decoded = decode_image(test::from_base64(kAvifAlpha), ColorModel::kRgb);
   memory_limits().pixels = before;
   ASSERT_FALSE(decoded);
   EXPECT_THAT(decoded.error().what(), HasSubstr("--max-pixels"));
 }
 
 TEST(Npy, ReadsNumpysFiles) {
-  const std::string file = test::base64(test::kNpyFloat);
+  const std::string file = test::from_base64(test::kNpyFloat);
   const auto array = parse_npy(file);
   ASSERT_TRUE(array) << array.error().what();
   EXPECT_EQ(array->describe(), "float32 [2, 3]");
   EXPECT_EQ(array->data<float>()[5], 1.25F);
-  const std::string scalar = test::base64(test::kNpyVersion2);
+  const std::string scalar = test::from_base64(test::kNpyVersion2);
   EXPECT_EQ(parse_npy(scalar)->describe(), "bool []");
   for (std::size_t size = 0; size < file.size(); ++size)
     EXPECT_FALSE(parse_npy(file.substr(0, size))) << size;
-  EXPECT_THAT(parse_npy(test::base64(test::kNpyFortran)).error().what(), HasSubstr("Fortran"));
-  EXPECT_THAT(parse_npy(test::base64(test::kNpyText)).error().what(), HasSubstr("element type"));
-  EXPECT_THAT(parse_npy(test::base64(test::kNpyBig)).error().what(), HasSubstr("little-endian"));
+  EXPECT_THAT(parse_npy(test::from_base64(test::kNpyFortran)).error().what(), HasSubstr("Fortran"));
+  EXPECT_THAT(parse_npy(test::from_base64(test::kNpyText)).error().what(), HasSubstr("element type"));
+  EXPECT_THAT(parse_npy(test::from_base64(test::kNpyBig)).error().what(), HasSubstr("little-endian"));
 }
 
 TEST(Npz, ReadsNumpysFiles) {
-  const std::string stored = test::base64(test::kNpzStored), deflated = test::base64(test::kNpzDeflated);
+  const std::string stored = test::from_base64(test::kNpzStored),
+                    deflated = test::from_base64(test::kNpzDeflated);
   const auto arrays = parse_npz(stored);
   ASSERT_TRUE(arrays) << arrays.error().what();
   EXPECT_EQ(arrays->at("a").describe(), "int16 [3]");

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <optional>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/byte_number.h"
 #include "sluice/data/images/image.h"
 

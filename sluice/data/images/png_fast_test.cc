@@ -108,7 +108,7 @@ TEST(PngFast, DamagedFilesAreNeverTaken) {
     EXPECT_FALSE(decode_png_fast(damaged, ColorModel::kRgb)) << at;
   }
   EXPECT_FALSE(decode_png_fast(file + "x", ColorModel::kRgb));
-  EXPECT_FALSE(decode_png_fast(test::base64(test::kJpegColor), ColorModel::kRgb));
+  EXPECT_FALSE(decode_png_fast(test::from_base64(test::kJpegColor), ColorModel::kRgb));
 }
 
 TEST(PngFast, SoundChunksWithWrongContents) {

@@ -8,7 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/nested.h"
 #include "sluice/data/shards/group.h"
 
@@ -117,7 +118,7 @@ base::Result<Filter> parse_condition(std::string_view text) {
   const std::string_view name = rest.substr(0, rest.find_first_of(" =!<>"));
   rest.remove_prefix(name.size());
   const std::size_t colon = std::min(name.find(':'), name.size());
-  condition.member = lower_case(name.substr(0, colon));
+  condition.member = base::lower_case(name.substr(0, colon));
   if (condition.member.empty()) return no_condition(text, "names no member");
   if (colon < name.size()) condition.fields = base::split(name.substr(colon + 1), '.');
   if (std::count(condition.fields.begin(), condition.fields.end(), "") > 0)
@@ -137,6 +138,7 @@ base::Result<Filter> parse_condition(std::string_view text) {
   Filter filter;
   if (condition.member != kKey) filter.members.insert(condition.member);
   filter.text = base::trim(text);
+  filter.is_condition = true;
   filter.take = [condition = std::move(condition)](const SampleView& sample) {
     return holds(condition, sample);
   };

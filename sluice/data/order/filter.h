@@ -16,7 +16,8 @@ namespace sluice::data {
 struct Filter {
   std::set<std::string, std::less<>> members;  // those whose bytes `take` reads: extensions in lower case
   std::function<bool(const SampleView&)> take;
-  std::string text;  // as a condition is written; for messages
+  std::string text;           // as a condition is written; for messages
+  bool is_condition = false;  // the text says all that `take` does
 };
 
 // Parses a condition: NAME OPERATOR VALUE, such as `cls in 0,3`, `cls not in 7`, `json:split = train`,

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "sluice/base/log.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/decode.h"
 
 namespace sluice::data {
@@ -237,7 +237,7 @@ class BucketReader : public PartReader {
 
 }  // namespace
 
-std::vector<LengthShape> parse_shapes(std::string_view text) {
+base::Result<std::vector<LengthShape>> read_shapes(std::string_view text) {
   std::vector<LengthShape> shapes;
   for (const std::string& part : base::split(text, ',')) {
     const std::string_view shape = base::trim(part);
@@ -245,12 +245,15 @@ std::vector<LengthShape> parse_shapes(std::string_view text) {
     const auto rows = parse_whole_number(shape.substr(0, by));
     const auto length = parse_whole_number(shape.substr(std::min(by + 1, shape.size())));
     if (!rows || !length || *rows < 1 || *length < 1)
-      throw_error(Code::kInvalidArgument, base::str("the shapes '", text,
-                                                    "': expected ROWSxLENGTH, with commas between "
-                                                    "them, such as 16x512,32x256"));
+      return base::fail(Code::kInvalidArgument, "the shapes '", text,
+                        "': expected ROWSxLENGTH, with commas between them, such as 16x512,32x256");
     shapes.push_back({*rows, *length});
   }
   return shapes;
+}
+
+std::vector<LengthShape> parse_shapes(std::string_view text) {
+  return base::value_or_throw(read_shapes(text));
 }
 
 std::string shapes_text(const std::vector<LengthShape>& shapes) {

@@ -16,8 +16,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "sluice/base/result.h"
 #include "sluice/data/length_shape.h"
 #include "sluice/data/order/part_reader.h"
 
@@ -52,6 +54,8 @@ class LengthBuckets {
   std::vector<std::int64_t> full_;  // replicas that have a batch, by bucket
 };
 
+// Does what parse_shapes() does; fails with kInvalidArgument where that throws.
+base::Result<std::vector<LengthShape>> read_shapes(std::string_view text);
 // Returns "16x512,32x256,64x128".
 std::string shapes_text(const std::vector<LengthShape>& shapes);
 

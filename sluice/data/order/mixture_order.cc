@@ -69,14 +69,15 @@ void MixtureOrder::add_epoch(std::int64_t epoch, std::int64_t repeat,
     piece.begin = (from - begin) * global_rows_;
     piece.length = (to - from) * global_rows_;
     piece.counts = counts_of(piece.length, shares[i].shares);
+    std::int64_t offset = piece.begin;
+    for (const std::int64_t count : piece.counts) {
+      piece.offsets.push_back(offset);
+      offset += count;
+    }
     piece.first_epoch = epoch;
     piece.repeat = repeat;
     pieces_.push_back(std::move(piece));
   }
-}
-
-std::int64_t MixtureOrder::Piece::offset(std::size_t source) const {
-  return std::accumulate(counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(source), begin);
 }
 
 std::vector<std::int64_t> MixtureOrder::taken_before(std::int64_t epoch) const {
@@ -90,7 +91,7 @@ std::vector<std::int64_t> MixtureOrder::taken_before(std::int64_t epoch) const {
 std::int64_t MixtureOrder::in_lane(std::size_t source, std::int64_t lane, std::int64_t samples) const {
   std::int64_t sum = 0;
   for (const Piece& piece : pieces_) {
-    const std::int64_t count = piece.counts[source], offset = piece.offset(source);
+    const std::int64_t count = piece.counts[source], offset = piece.offsets[source];
     if (count == 0) continue;
     const std::int64_t epochs = std::min(piece.repeat, samples / count);
     sum += epochs * in_turn(offset, offset + count, lane, ranges_);
@@ -123,28 +124,49 @@ std::vector<std::int64_t> MixtureOrder::lengths(std::size_t source, std::int64_t
   return lengths;
 }
 
+// The lanes' phases are equally spaced numbers, permuted: all lanes together are as even as one lane. All
+// lanes need the same permutations, so they are drawn once an epoch.
+std::shared_ptr<const MixtureOrder::Phases> MixtureOrder::phases_of(std::int64_t epoch) const {
+  const std::lock_guard lock(mutex_);
+  if (phases_ && phases_->epoch == epoch) return phases_;
+  auto phases = std::make_shared<Phases>();
+  phases->epoch = epoch;
+  std::vector<std::int64_t> places(static_cast<std::size_t>(ranges_));
+  for (const Piece& piece : pieces_) {
+    if (piece.first_epoch > epoch || epoch - piece.first_epoch >= piece.repeat) continue;
+    auto& of_piece = phases->places.emplace_back();
+    of_piece.reserve(sources() * places.size());
+    for (std::size_t s = 0; s < sources(); ++s) {
+      std::iota(places.begin(), places.end(), std::int64_t{0});
+      base::Random({seed_, static_cast<std::uint64_t>(epoch), kPhases,
+                    static_cast<std::uint64_t>(piece.begin), static_cast<std::uint64_t>(s)})
+          .shuffle(places);
+      for (const std::int64_t place : places) of_piece.push_back(static_cast<std::uint32_t>(place));
+    }
+  }
+  phases_ = phases;
+  return phases;
+}
+
 MixtureOrder::Lane MixtureOrder::lane(std::int64_t lane, std::int64_t epoch,
                                       std::int64_t skip_batches) const {
   Lane result;
   result.positions_.resize(sources());
+  const auto phases = phases_of(epoch);
   for (const Piece& piece : pieces_) {
     if (piece.first_epoch > epoch) break;
     const bool here = epoch - piece.first_epoch < piece.repeat;
     Lane::Part part;
     for (std::size_t s = 0; s < sources(); ++s) {
-      const std::int64_t offset = piece.offset(s);
+      const std::int64_t offset = piece.offsets[s];
       const std::int64_t own = in_turn(offset, offset + piece.counts[s], lane, ranges_);
       result.positions_[s] += own * std::min(piece.repeat, epoch - piece.first_epoch);
       if (!here) continue;
       part.counts.push_back(own);
-      // The lanes' phases are equally spaced numbers, permuted: all lanes together are as even as one lane.
-      std::vector<std::int64_t> places(static_cast<std::size_t>(ranges_));
-      std::iota(places.begin(), places.end(), std::int64_t{0});
-      base::Random({seed_, static_cast<std::uint64_t>(epoch), kPhases,
-                    static_cast<std::uint64_t>(piece.begin), static_cast<std::uint64_t>(s)})
-          .shuffle(places);
-      part.phases.push_back((static_cast<double>(places[static_cast<std::size_t>(lane)]) + 0.5) /
-                            static_cast<double>(ranges_));
+      part.length += own;
+      const std::uint32_t place = phases->places[result.parts_.size()][s * static_cast<std::size_t>(ranges_) +
+                                                                       static_cast<std::size_t>(lane)];
+      part.phases.push_back((static_cast<double>(place) + 0.5) / static_cast<double>(ranges_));
     }
     if (here) result.parts_.push_back(std::move(part));
   }
@@ -156,45 +178,58 @@ MixtureOrder::Lane MixtureOrder::lane(std::int64_t lane, std::int64_t epoch,
 // Returns when the next sample of a source is due, in 0…1 of the part.
 double MixtureOrder::Lane::time_of(std::size_t source) const {
   const Part& part = parts_[part_];
-  if (given_[source] == part.counts[source]) return 2;  // after all others
   return (static_cast<double>(given_[source]) + part.phases[source]) /
          static_cast<double>(part.counts[source]);
 }
 
+// Begins to give the samples that are left of the part.
+void MixtureOrder::Lane::plan() {
+  const Part& part = parts_[part_];
+  left_ = part.length - std::accumulate(given_.begin(), given_.end(), std::int64_t{0});
+  due_.clear();
+  for (std::size_t s = 0; s < given_.size(); ++s)
+    if (given_[s] < part.counts[s]) due_.push_back({time_of(s), s});
+  std::make_heap(due_.begin(), due_.end(), is_later());
+}
+
 std::size_t MixtureOrder::Lane::next() {
-  while (given_ == parts_[part_].counts) {
+  while (left_ == 0) {
     ++part_;
     given_.assign(given_.size(), 0);
+    plan();
   }
-  std::size_t source = 0;
-  for (std::size_t s = 1; s < given_.size(); ++s)
-    if (time_of(s) < time_of(source)) source = s;
+  std::pop_heap(due_.begin(), due_.end(), is_later());
+  const std::size_t source = due_.back().source;
+  due_.pop_back();
   ++given_[source];
   ++positions_[source];
+  --left_;
+  if (given_[source] < parts_[part_].counts[source]) {
+    due_.push_back({time_of(source), source});
+    std::push_heap(due_.begin(), due_.end(), is_later());
+  }
   return source;
 }
 
 // Sample by sample would be slow: all samples that are due before a time are computed at once.
 void MixtureOrder::Lane::advance_to(std::int64_t sample) {
   for (; part_ < parts_.size(); ++part_) {
-    const std::vector<std::int64_t>& counts = parts_[part_].counts;
-    const std::int64_t length = std::accumulate(counts.begin(), counts.end(), std::int64_t{0});
-    if (sample < length) break;
-    for (std::size_t s = 0; s < counts.size(); ++s) positions_[s] += counts[s];
-    sample -= length;
+    if (sample < parts_[part_].length) break;
+    for (std::size_t s = 0; s < given_.size(); ++s) positions_[s] += parts_[part_].counts[s];
+    sample -= parts_[part_].length;
   }
-  if (sample == 0) return;
+  if (part_ == parts_.size()) return;
   const Part& part = parts_[part_];
   const auto sources = static_cast<std::int64_t>(part.counts.size());
-  const std::int64_t length = std::accumulate(part.counts.begin(), part.counts.end(), std::int64_t{0});
   // At most `sample` samples are due before this: each source has at most one above its share of the time.
-  const double time = static_cast<double>(sample - sources - 1) / static_cast<double>(length);
+  const double time = static_cast<double>(sample - sources - 1) / static_cast<double>(part.length);
   for (std::size_t s = 0; s < part.counts.size(); ++s) {
     const double due = std::ceil(time * static_cast<double>(part.counts[s]) - part.phases[s]);
     given_[s] = std::clamp<std::int64_t>(static_cast<std::int64_t>(due), 0, part.counts[s]);
     positions_[s] += given_[s];
     sample -= given_[s];
   }
+  plan();
   while (sample-- > 0) next();
 }
 

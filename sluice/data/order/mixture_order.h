@@ -14,6 +14,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 namespace sluice::data {
@@ -49,7 +51,9 @@ class MixtureOrder {
   // The sources of one lane's samples in an epoch.
   class Lane {
    public:
-    std::size_t next();  // must not be called after the epoch's end
+    // Must not be called after the epoch's end. Takes O(log sources) comparisons.
+    std::size_t next();
+    std::int64_t compared() const { return compared_; }  // comparisons of two sources by next() so far
     // Returns the number of samples of each source that the lane has given, counted over all epochs.
     const std::vector<std::int64_t>& positions() const { return positions_; }
 
@@ -59,14 +63,30 @@ class MixtureOrder {
     struct Part {
       std::vector<std::int64_t> counts;
       std::vector<double> phases;  // where the first sample of each source is, in 0…1 of its spacing
+      std::int64_t length = 0;     // the sum of the counts
     };
+    struct Due {  // when a source's next sample is due
+      double time = 0;
+      std::size_t source = 0;
+    };
+    // The order of a heap whose top is the earliest sample, or the one of the first source at the same time.
+    auto is_later() {
+      return [this](const Due& a, const Due& b) {
+        ++compared_;
+        return a.time != b.time ? a.time > b.time : a.source > b.source;
+      };
+    }
     void advance_to(std::int64_t sample);
     double time_of(std::size_t source) const;
+    void plan();
 
     std::vector<Part> parts_;
     std::size_t part_ = 0;
+    std::int64_t left_ = 0;            // samples of this part
     std::vector<std::int64_t> given_;  // in this part
+    std::vector<Due> due_;             // a heap of the sources that have samples left in this part
     std::vector<std::int64_t> positions_;
+    std::int64_t compared_ = 0;
   };
   // Returns the lane's state after the first `skip_batches` batches of the epoch.
   Lane lane(std::int64_t lane, std::int64_t epoch, std::int64_t skip_batches) const;
@@ -76,11 +96,16 @@ class MixtureOrder {
   struct Piece {
     std::int64_t begin = 0, length = 0;  // in the epoch
     std::vector<std::int64_t> counts;
+    // Each source's first number in the piece, in the order of dealing; number mod S is the lane.
+    std::vector<std::int64_t> offsets;
     std::int64_t first_epoch = 0, repeat = 1;
-
-    // Returns the source's first number in the piece, in the order of dealing; number mod S is the lane.
-    std::int64_t offset(std::size_t source) const;
   };
+  // Where the lanes' phases of one epoch are: for each of its pieces and sources, the place of each lane.
+  struct Phases {
+    std::int64_t epoch = 0;
+    std::vector<std::vector<std::uint32_t>> places;  // of a piece: source × lanes
+  };
+  std::shared_ptr<const Phases> phases_of(std::int64_t epoch) const;
 
   void add_epoch(std::int64_t epoch, std::int64_t repeat, const std::vector<MixtureShares>& shares);
   // Returns how many of the first `samples` samples of a source belong to the lane.
@@ -90,6 +115,8 @@ class MixtureOrder {
   std::int64_t global_rows_, ranges_, batches_;
   std::uint64_t seed_;
   std::vector<Piece> pieces_;  // in the order of the run
+  mutable std::mutex mutex_;
+  mutable std::shared_ptr<const Phases> phases_;  // of the epoch that was asked for last; under mutex_
 };
 
 }  // namespace sluice::data

@@ -107,5 +107,21 @@ TEST(MixtureOrder, JoinedSetsEndTogether) {
   EXPECT_EQ(order.taken_before(7), (std::vector<std::int64_t>{2100, 1260}));
 }
 
+// The cost of a sample grows with the logarithm of the number of sources.
+TEST(MixtureOrder, ManySourcesCostFewComparisons) {
+  const auto comparisons = [](std::size_t sources) {
+    const MixtureOrder order(std::vector<std::int64_t>(sources, 100),
+                             {{0, std::vector<double>(sources, 1.0 / static_cast<double>(sources))}},
+                             static_cast<std::int64_t>(40 * sources), 4, 4, 1);
+    auto lane = order.lane(1, 0, 0);
+    for (std::size_t i = 0; i < 10 * sources; ++i) static_cast<void>(lane.next());
+    return static_cast<double>(lane.compared()) / static_cast<double>(10 * sources);
+  };
+  const double few = comparisons(16), many = comparisons(1024);
+  EXPECT_LE(few, 2 * 4 + 4);
+  EXPECT_LE(many, 2 * 10 + 4) << "a heap of 1,024 takes at most 2 comparisons a level";
+  EXPECT_GT(many, 0);
+}
+
 }  // namespace
 }  // namespace sluice::data

@@ -1,5 +1,6 @@
 #include "sluice/data/order/mixture_reader.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <utility>
@@ -24,6 +25,26 @@ class SourcePasses {
     sample.source = static_cast<int>(number_);
     sample.epoch = current->pass;
     return {};
+  }
+
+  // Whether the source has indexes that were not read yet.
+  bool is_waiting() const {
+    const ShardPlaces* const places = source_.settings->facts->places.get();
+    return places != nullptr && places->is_waiting();
+  }
+  // Returns the shard of the lane's sample `position` of this source.
+  std::size_t shard_of(std::int64_t lane, std::int64_t position) {
+    const MixtureOrder::Pass pass = order_.pass_at(number_, lane, position);
+    std::int64_t left = position - pass.first;
+    const std::vector<Segment> segments = pass_order(pass.number).segments(lane);
+    for (const Segment& segment : segments) {
+      if (left < segment.count) return segment.shard;
+      left -= segment.count;
+    }
+    return segments.back().shard;
+  }
+  void load_indexes(const std::vector<std::size_t>& shards) const {
+    source_.settings->facts->places->load_all(shards);
   }
 
  private:
@@ -78,6 +99,7 @@ class MixtureReader : public PartReader {
 
   base::Result<bool> next(RawBatch& batch) override {
     if (at_ >= order_->batches()) return false;
+    if (at_ == part_.skip_batches) load_indexes();
     batch_memory_.clear();
     batch.index = at_;
     batch.global_count = part_.global_rows();
@@ -98,10 +120,38 @@ class MixtureReader : public PartReader {
   }
 
  private:
-  base::Status read(std::int64_t number, RawSample& sample) {
-    const std::int64_t place = number % order_->ranges();
+  MixtureOrder::Lane& lane_at(std::int64_t place) {
     auto& lane = lanes_[static_cast<std::size_t>(place)];
     if (!lane) lane = order_->lane(place, part_.epoch, part_.skip_batches);
+    return *lane;
+  }
+
+  // Reads the indexes of the shards that this part begins with at the same time, not one after the other.
+  void load_indexes() {
+    if (std::none_of(sources_.begin(), sources_.end(), [](const auto& one) { return one.is_waiting(); }))
+      return;
+    std::vector<std::vector<std::size_t>> shards(sources_.size());
+    const std::int64_t first = at_ * part_.global_rows(), end = order_->batches() * part_.global_rows();
+    for (std::int64_t place = 0; place < order_->ranges(); ++place) {
+      if (place % part_.replicas() / part_.local_replicas != part_.part) continue;
+      MixtureOrder::Lane lane = lane_at(place);  // a copy, which goes ahead
+      const std::int64_t samples = in_turn(first, end, place, order_->ranges());
+      std::vector<bool> seen(sources_.size());
+      for (std::int64_t i = 0; i < std::min(samples, 2 * static_cast<std::int64_t>(sources_.size())); ++i) {
+        const std::size_t source = lane.next();
+        if (seen[source]) continue;
+        seen[source] = true;
+        if (sources_[source].is_waiting())
+          shards[source].push_back(sources_[source].shard_of(place, lane.positions()[source] - 1));
+      }
+    }
+    for (std::size_t source = 0; source < sources_.size(); ++source)
+      if (!shards[source].empty()) sources_[source].load_indexes(shards[source]);
+  }
+
+  base::Status read(std::int64_t number, RawSample& sample) {
+    const std::int64_t place = number % order_->ranges();
+    MixtureOrder::Lane* const lane = &lane_at(place);
     const std::size_t source = lane->next();
     return sources_[source].next(place, lane->positions()[source] - 1, sample);
   }

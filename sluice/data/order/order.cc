@@ -95,48 +95,4 @@ std::int64_t BatchPlan::count(std::int64_t batch) const {
   return std::min(global_rows(), offset() + total - begin(batch));
 }
 
-std::vector<std::size_t> OriginalPlan::shards(std::size_t count, std::int64_t replica, std::int64_t replicas,
-                                              std::int64_t worker, std::int64_t workers) {
-  std::vector<std::size_t> result;
-  const auto first = static_cast<std::size_t>(replica + worker * replicas);
-  for (std::size_t i = first; i < count; i += static_cast<std::size_t>(replicas * workers))
-    result.push_back(i);
-  return result;
-}
-
-OriginalPlan OriginalPlan::make(const std::vector<std::int64_t>& sizes, std::int64_t replicas,
-                                std::int64_t workers, std::int64_t rows, std::int64_t samples,
-                                bool whole_batches) {
-  if (samples == 0) samples = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0});
-  OriginalPlan plan;
-  auto steps = static_cast<std::size_t>(samples / (rows * replicas) + 1);
-  for (std::int64_t replica = 0; replica < replicas; ++replica) {
-    std::vector<std::int64_t> left;
-    for (std::int64_t worker = 0; worker < workers; ++worker) {
-      left.push_back(0);
-      for (const std::size_t shard : shards(sizes.size(), replica, replicas, worker, workers))
-        left.back() += sizes[shard];
-      if (whole_batches) left.back() -= left.back() % rows;
-    }
-    auto& batches = plan.replicas.emplace_back();
-    while (std::any_of(left.begin(), left.end(), [](std::int64_t some) { return some > 0; })) {
-      for (std::int64_t worker = 0; worker < workers; ++worker) {
-        std::int64_t& some = left[static_cast<std::size_t>(worker)];
-        if (some == 0) continue;
-        batches.push_back({worker, std::min(rows, some)});
-        some -= batches.back().rows;
-      }
-    }
-    steps = std::min(steps, batches.size());
-  }
-  for (auto& batches : plan.replicas) batches.resize(steps);
-  return plan;
-}
-
-std::int64_t OriginalPlan::samples(std::int64_t replica) const {
-  std::int64_t sum = 0;
-  for (const Step& step : replicas[static_cast<std::size_t>(replica)]) sum += step.rows;
-  return sum;
-}
-
 }  // namespace sluice::data

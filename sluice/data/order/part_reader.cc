@@ -2,13 +2,14 @@
 
 #include <algorithm>
 
-#include "sluice/base/quantity.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/data/order/length_buckets.h"
+#include "sluice/data/order/original_order.h"
 
 namespace sluice::data {
 namespace {
 
-constexpr std::uint64_t kDraws = 4, kOriginal = 5;  // separate these random numbers from others
+constexpr std::uint64_t kDraws = 4;  // separates these random numbers from others
 
 tl::unexpected<Error> too_few(const PartOptions& options, std::int64_t total) {
   return base::fail(
@@ -45,7 +46,29 @@ class EpochRanges {
   }
 
  private:
+  // Reads the indexes of the shards that this part begins with at the same time, not one after the other.
+  void load_indexes() {
+    ShardPlaces* const places = settings_.facts->places.get();
+    if (loaded_ || places == nullptr || !places->is_waiting()) return;
+    loaded_ = true;
+    std::vector<std::size_t> shards;
+    for (std::int64_t range = 0; range < options_.ranges; ++range) {
+      if (options_.parts > 1 && range % options_.replicas() / options_.local_replicas != options_.part)
+        continue;
+      std::int64_t skip = order_.taken(range, done_);
+      for (const Segment& segment : order_.segments(range)) {
+        skip -= segment.count;
+        if (skip < 0) {
+          shards.push_back(segment.shard);
+          break;
+        }
+      }
+    }
+    places->load_all(shards);
+  }
+
   void open(std::int64_t range) {
+    load_indexes();
     RangeOptions options = range_of_epoch(order_, options_, *settings_.facts, epoch_, range);
     options.skip = order_.taken(range, done_);
     ranges_[static_cast<std::size_t>(range)] = std::make_unique<RangeReader>(settings_, std::move(options));
@@ -56,6 +79,7 @@ class EpochRanges {
   std::int64_t epoch_, offset_, done_;
   EpochOrder order_;
   std::vector<std::unique_ptr<RangeReader>> ranges_;
+  bool loaded_ = false;  // the indexes of the first shards
 };
 
 class InterleavedReader : public PartReader {
@@ -176,74 +200,6 @@ class SingleReader : public PartReader {
   std::int64_t at_ = 0;
 };
 
-// A reader in the order of WebDataset::original(), for the replicas of this part.
-class OriginalReader : public PartReader {
- public:
-  OriginalReader(const ReadSettings& settings, const PartOptions& options)
-      : settings_(settings),
-        options_(options),
-        plan_(OriginalPlan::make(settings.facts->sizes, options.replicas(), options.original_workers,
-                                 options.rows, options.original_samples,
-                                 options.remainder == Remainder::kDrop)),
-        at_(std::min(options.skip_batches, plan_.steps())) {
-    for (std::int64_t r = 0; r < options_.local_replicas; ++r)
-      for (std::int64_t worker = 0; worker < options_.original_workers; ++worker)
-        workers_.push_back(make_worker(replica(r), worker));
-  }
-
-  base::Result<bool> next(RawBatch& batch) override {
-    if (at_ >= plan_.steps()) return false;
-    batch_memory_.clear();
-    batch.index = at_;
-    batch.global_count = 0;
-    for (std::int64_t n = 0; n < options_.replicas(); ++n) batch.global_count += step(n, at_).rows;
-    batch.rows.clear();
-    for (std::int64_t r = 0; r < options_.local_replicas; ++r) {
-      const auto& [worker, rows] = step(replica(r), at_);
-      for (std::int64_t row = 0; row < rows; ++row) {
-        RawSample sample;
-        SLUICE_TRY(const bool found,
-                   workers_[static_cast<std::size_t>(r * options_.original_workers + worker)]->next(sample));
-        if (!found) return base::fail(Code::kUnknown, "a worker's shards ended before their time");
-        hold_sample(sample, batch_memory_);
-        batch.rows.emplace_back(std::move(sample));
-      }
-      if (options_.remainder != Remainder::kKeep)
-        batch.rows.resize(static_cast<std::size_t>((r + 1) * options_.rows));
-    }
-    ++at_;
-    return true;
-  }
-
- private:
-  std::int64_t replica(std::int64_t local) const { return options_.part * options_.local_replicas + local; }
-  const OriginalPlan::Step& step(std::int64_t replica, std::int64_t batch) const {
-    return plan_.replicas[static_cast<std::size_t>(replica)][static_cast<std::size_t>(batch)];
-  }
-
-  std::unique_ptr<RangeReader> make_worker(std::int64_t replica, std::int64_t worker) const {
-    RangeOptions range;
-    range.random = base::Random({options_.seed, static_cast<std::uint64_t>(options_.epoch), kOriginal,
-                                 static_cast<std::uint64_t>(replica), static_cast<std::uint64_t>(worker)});
-    auto shards = OriginalPlan::shards(settings_.urls->size(), replica, options_.replicas(), worker,
-                                       options_.original_workers);
-    if (options_.shuffle) range.random.shuffle(shards);
-    for (const std::size_t shard : shards)
-      range.segments.push_back({shard, 0, settings_.facts->sizes[shard]});
-    range.capacity = options_.shuffle ? std::max<std::int64_t>(1, options_.buffer_samples) : 1;
-    range.initial = options_.shuffle ? 100 : 0;
-    for (std::int64_t batch = 0; batch < at_; ++batch)
-      if (step(replica, batch).worker == worker) range.skip += step(replica, batch).rows;
-    return std::make_unique<RangeReader>(settings_, std::move(range));
-  }
-
-  const ReadSettings& settings_;
-  PartOptions options_;
-  OriginalPlan plan_;
-  std::int64_t at_;
-  std::vector<std::unique_ptr<RangeReader>> workers_;
-};
-
 }  // namespace
 
 std::int64_t buffer_share(const PartOptions& options, const ShardFacts& facts) {
@@ -272,10 +228,7 @@ base::Result<std::unique_ptr<PartReader>> make_part_reader(const ReadSettings& s
   const std::int64_t total = settings.facts->total;
   if (total == 0) return no_samples(settings);
   if (!options.shapes.empty()) return make_bucket_reader(settings, options);
-  if (options.original_workers > 0) {
-    auto reader = std::make_unique<OriginalReader>(settings, options);
-    return reader;
-  }
+  if (options.original_workers > 0) return make_original_reader(settings, options);
   const bool fill = options.remainder == Remainder::kDrop || options.remainder == Remainder::kCarry;
   if (fill && total < options.global_rows()) return too_few(options, total);
   return std::make_unique<InterleavedReader>(settings, options);

@@ -7,8 +7,8 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/shown_url.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/shown_url.h"
 #include "sluice/data/shards/shard_facts.h"
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/shards/urls.h"
@@ -42,6 +42,10 @@ base::Status check_count(const std::string& url, const std::optional<ShardRecord
                     " as its index or sizes.json says; if the shard is right, make the index again with "
                     "'sluice data index'");
 }
+
+// The bytes between two samples from which on the shard is opened again, and not read on: about what a reader
+// reads ahead, and what a server sends in the time of two requests.
+constexpr std::uint64_t kFarInFile = 1 << 17, kFarInRemote = 2 << 20;
 
 // Waits; false if reading was cancelled meanwhile.
 bool pause(const ReadSettings& settings, double seconds) {
@@ -135,15 +139,46 @@ base::Status RangeReader::begin() {
     if (buffer_.empty()) return {};
     static_cast<void>(draw());
   }
-  if (!length_) return {};
+  return length_ ? read_waiting() : base::Status();
+}
+
+// Whether it is better to open the shard again at a sample than to read on from the sample `before` it.
+bool RangeReader::is_far(std::int64_t before, std::int64_t number) const {
+  if (before < segment_start_) return false;  // another shard: it is opened in any case
+  const auto& starts = settings_.facts->starts_of(segment().shard);
+  if (starts.empty()) return false;
+  const auto in_shard = [&](std::int64_t sample) {
+    return static_cast<std::size_t>(
+        settings_.facts->number_of(segment().shard, segment().first + sample - segment_start_));
+  };
+  return starts[in_shard(number)] - starts[in_shard(before) + 1] >
+         (is_remote(url()) ? kFarInRemote : kFarInFile);
+}
+
+// Reads the samples that are in the buffer. If their places are known, what is between them is left out.
+base::Status RangeReader::read_waiting() {
   std::vector<Slot*> missing;
   for (Slot& slot : buffer_) missing.push_back(&slot);
   std::sort(missing.begin(), missing.end(),
             [](const Slot* a, const Slot* b) { return a->number < b->number; });
-  for (Slot* slot : missing) {
-    SLUICE_OK(read_at(slot->number, slot->sample));
-    hold_sample(slot->sample, memory_);
+  std::size_t run_end = 0;  // one past the last of a run of samples that are near each other
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    go_to(missing[i]->number);
+    if (i == run_end) {
+      shard_.reset();
+      if (settings_.facts->places) static_cast<void>(settings_.facts->places->load(segment().shard));
+      for (++run_end; run_end < missing.size(); ++run_end) {
+        const std::int64_t next = missing[run_end]->number;
+        if (next >= segment_start_ + segment().count || is_far(missing[run_end - 1]->number, next)) break;
+      }
+      // What comes after the last run is read next.
+      until_.reset();
+      if (run_end < missing.size()) until_ = missing[run_end - 1]->number;
+    }
+    SLUICE_OK(read_at(missing[i]->number, missing[i]->sample));
+    hold_sample(missing[i]->sample, memory_);
   }
+  until_.reset();
   return {};
 }
 
@@ -209,7 +244,7 @@ base::Status RangeReader::read_at(std::int64_t number, RawSample& sample) {
     sample = RawSample{};
     sample.failed = std::make_shared<const Error>(status.error());
     // If the samples' positions are known, the shard's next sample may well be whole.
-    if (!opened || settings_.facts->starts[segment().shard].empty()) lost_ = sample.failed;
+    if (!opened || settings_.facts->starts_of(segment().shard).empty()) lost_ = sample.failed;
   } else {
     sample = RawSample{};
     sample.failed = lost_;
@@ -289,15 +324,34 @@ base::Status RangeReader::open(std::int64_t in_shard) {
   SourceOptions options = settings_.source;
   at_ = 0;
   bool part = false;
+  std::size_t members = 0;
+  std::uint64_t begin = 0;  // in the archive
+  std::optional<Packing> packing;
+  ShardPlaces* const places = settings_.facts ? settings_.facts->places.get() : nullptr;
+  if (places != nullptr) SLUICE_OK(places->load(segment().shard));
   if (settings_.facts) {
-    const auto& starts = settings_.facts->starts[segment().shard];
+    const auto& starts = settings_.facts->starts_of(segment().shard);
     options.version = settings_.facts->versions[segment().shard];
     options.expected = settings_.facts->unread_sums[segment().shard];
     if (!starts.empty()) {
       at_ = in_shard;
-      options.begin = starts[static_cast<std::size_t>(in_shard)];
-      part = limited();
-      if (part) options.end = starts[static_cast<std::size_t>(last_of_segment() + 1)];
+      options.begin = begin = starts[static_cast<std::size_t>(in_shard)];
+      const std::int64_t last = last_to_read();
+      part = last + 1 < settings_.facts->stored_in(segment().shard);
+      if (part) options.end = starts[static_cast<std::size_t>(last + 1)];
+    } else if (places != nullptr && !options.version.empty()) {
+      // Without an index, other readers of the same content may have come by this place.
+      const ShardPlaces::Place place = places->last_before(segment().shard, in_shard);
+      at_ = place.sample;
+      begin = place.offset;
+      members = place.members;
+      const bool may_be_packed = places->may_be_packed(segment().shard);
+      (may_be_packed ? options.unpacked_begin : options.begin) = place.offset;
+      if (may_be_packed) options.packing = &packing.emplace(Packing::kNone);
+      if (may_be_packed && in_shard > 0) {
+        options.places = places->unpacking(segment().shard);
+        places->count_passage(segment().shard, settings_.facts->bytes / settings_.urls->size());
+      }
     }
   }
   if (!settings_.facts) {
@@ -305,19 +359,35 @@ base::Status RangeReader::open(std::int64_t in_shard) {
     if (record_) options.expected = record_->sum;
   }
   SLUICE_TRY(auto source, open_source(url(), options));
+  // A place in the middle was learned from the shard's start, which showed the packing.
+  if (packing && begin == 0) places->set_packing(segment().shard, *packing);
   shard_ =
-      std::make_unique<ShardReader>(std::move(source), settings_.wanted, ArchivePart{options.begin, part});
+      std::make_unique<ShardReader>(std::move(source), settings_.wanted, ArchivePart{begin, part}, members);
   shard_offset_ = shard_->offset();
   return {};
+}
+
+// Returns the number in the shard of the last sample that it is opened for.
+std::int64_t RangeReader::last_to_read() const {
+  if (!until_) return last_of_segment();
+  return settings_.facts->number_of(segment().shard, segment().first + *until_ - segment_start_);
 }
 
 // Returns where the next sample of the shard ends, or 0 if that is not known.
 std::uint64_t RangeReader::end_of_next() const {
   if (!settings_.facts) return 0;
-  const auto& starts = settings_.facts->starts[segment().shard];
+  const auto& starts = settings_.facts->starts_of(segment().shard);
   const auto next = static_cast<std::size_t>(at_) + 1;
   if (next < starts.size()) return starts[next];
-  return next == starts.size() ? settings_.facts->ends[segment().shard] : 0;
+  return next == starts.size() ? settings_.facts->end_of_last(segment().shard) : 0;
+}
+
+// Records where the next sample of a shard without an index begins, for other readers of the shard.
+void RangeReader::learn_place(const RawSample& sample) const {
+  if (!settings_.facts || !settings_.facts->places || sample.fields.empty()) return;
+  const std::size_t shard = segment().shard;
+  if (settings_.facts->versions[shard].empty() || !settings_.facts->starts_of(shard).empty()) return;
+  settings_.facts->places->learn(shard, {at_ + 1, end_of(sample), shard_->members_so_far()});
 }
 
 base::Result<bool> RangeReader::advance(RawSample& sample, bool wanted) {
@@ -325,6 +395,7 @@ base::Result<bool> RangeReader::advance(RawSample& sample, bool wanted) {
   auto found = shard_->next(sample, wanted, end_of_next());
   settings_.bytes += static_cast<std::int64_t>(shard_->offset() - shard_offset_);
   shard_offset_ = shard_->offset();
+  if (found && *found) learn_place(sample);
   return found;
 }
 

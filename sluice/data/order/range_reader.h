@@ -85,7 +85,11 @@ class RangeReader {
   const Segment& segment() const { return options_.segments[segment_]; }
   const std::string& url() const { return (*settings_.urls)[segment().shard]; }
   std::int64_t last_of_segment() const;
+  std::int64_t last_to_read() const;
   bool limited() const;
+  base::Status read_waiting();
+  bool is_far(std::int64_t before, std::int64_t number) const;
+  void learn_place(const RawSample& sample) const;
 
   const ReadSettings& settings_;
   RangeOptions options_;
@@ -100,7 +104,8 @@ class RangeReader {
   std::size_t segment_ = 0;
   std::int64_t segment_start_ = 0;  // number in the range of the segment's first sample
   std::unique_ptr<ShardReader> shard_;
-  std::int64_t at_ = 0;  // the sample that shard_ gives next
+  std::optional<std::int64_t> until_;  // the last sample that shard_ is opened for; nothing: the segment's
+  std::int64_t at_ = 0;                // the sample that shard_ gives next
   std::uint64_t shard_offset_ = 0;
   std::optional<ShardRecord> record_;  // of the shard, if nothing was known of it before
   std::shared_ptr<const Error> lost_;  // why the rest of this segment cannot be read

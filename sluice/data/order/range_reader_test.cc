@@ -1,6 +1,9 @@
 #include "sluice/data/order/range_reader.h"
 
 #include <gmock/gmock.h>
+#include <zlib.h>
+
+#include <set>
 
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/test_support.h"
@@ -188,6 +191,122 @@ TEST_F(RangeReaderTest, RetryingGivesUpAfterTheLastPause) {
   range.segments = {{1, 0, 1}};
   EXPECT_EQ(read(std::move(range)), Keys{"bad"});
   EXPECT_THAT(paused, ::testing::ElementsAre(0.1, 1, 10));
+}
+
+// A shard without an index is passed over once, however many streams share it.
+TEST_F(RangeReaderTest, ManyStreamsOfAShardWithoutAnIndexReadItTwice) {
+  for (const std::int64_t streams : {8, 64}) {
+    test::Members members;
+    for (int i = 0; i < 512; ++i)
+      members.emplace_back("k" + std::to_string(1000 + i) + ".txt", std::string(700, 'x'));
+    const std::vector<std::string> urls = {folder_.write("one.tar", test::archive(members))};
+    auto facts = *learn_shards(urls);
+    facts.starts.assign(1, {});
+    settings_.urls = std::make_shared<const std::vector<std::string>>(urls);
+    settings_.facts = std::make_shared<const ShardFacts>(facts);
+    settings_.bytes = 0;
+    std::vector<std::unique_ptr<RangeReader>> readers;
+    for (std::int64_t range = 0; range < streams; ++range) {
+      RangeOptions options;
+      // As in an epoch, where the ranges are in no order.
+      options.segments = {{0, (range * 5 + 3) % streams * (512 / streams), 512 / streams}};
+      readers.push_back(std::make_unique<RangeReader>(settings_, std::move(options)));
+    }
+    std::set<std::string> keys;
+    RawSample sample;
+    for (std::int64_t i = 0; i < 512; ++i) {
+      ASSERT_TRUE(*readers[static_cast<std::size_t>(i % streams)]->next(sample));
+      keys.insert(sample.key);
+    }
+    EXPECT_EQ(keys.size(), 512u);
+    EXPECT_LE(settings_.bytes, 2.3 * 512 * 1536) << streams << " streams";
+  }
+}
+
+std::string gzipped(std::string bytes) {
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string packed(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<unsigned char*>(bytes.data());
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<unsigned char*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(packed.size() - stream.avail_out);
+  deflateEnd(&stream);
+  return packed;
+}
+
+// The same for a shard packed with gzip, here in two members: it is unpacked about twice, not by each stream
+// from its start.
+TEST_F(RangeReaderTest, ManyStreamsOfAPackedShardUnpackItTwice) {
+  constexpr int kSamples = 2048;
+  test::Members members;
+  for (int i = 0; i < kSamples; ++i)
+    members.emplace_back("k" + std::to_string(10'000 + i) + ".txt",
+                         std::to_string(i) + std::string(4000, static_cast<char>('a' + i % 20)));
+  const std::string archive = test::archive(members);
+  const std::string packed =
+      gzipped(archive.substr(0, archive.size() / 3)) + gzipped(archive.substr(archive.size() / 3));
+  for (const std::int64_t streams : {8, 32}) {
+    const std::vector<std::string> urls = {folder_.write("one.tar.gz", packed)};
+    folder_.write("sizes.json", "{\"one.tar.gz\": 2048}");
+    settings_.urls = std::make_shared<const std::vector<std::string>>(urls);
+    settings_.facts = std::make_shared<const ShardFacts>(*learn_shards(urls));
+    const std::uint64_t before = UnpackPlaces::unpacked_bytes();
+    std::vector<std::unique_ptr<RangeReader>> readers;
+    std::vector<std::int64_t> next;
+    for (std::int64_t range = 0; range < streams; ++range) {
+      RangeOptions options;
+      options.segments = {{0, (range * 5 + 3) % streams * (kSamples / streams), kSamples / streams}};
+      next.push_back(options.segments.front().first);
+      readers.push_back(std::make_unique<RangeReader>(settings_, std::move(options)));
+    }
+    RawSample sample;
+    for (std::int64_t i = 0; i < kSamples; ++i) {
+      const auto range = static_cast<std::size_t>(i % streams);
+      const auto found = readers[range]->next(sample);
+      ASSERT_TRUE(found) << found.error().what();
+      const std::int64_t number = next[range]++;
+      ASSERT_EQ(sample.key, "k" + std::to_string(10'000 + number));
+      ASSERT_EQ(sample.fields[0].bytes, members[static_cast<std::size_t>(number)].second);
+    }
+    EXPECT_LE(UnpackPlaces::unpacked_bytes() - before, 3 * archive.size()) << streams << " streams";
+  }
+}
+
+// A stream that begins in the middle of an epoch reads the samples that wait in its shuffle buffer, not what
+// is between them.
+TEST_F(RangeReaderTest, WhatIsBetweenWaitingSamplesIsNotRead) {
+  constexpr std::int64_t kSample = 512 + (150 << 10);
+  test::Members members;
+  for (int i = 0; i < 200; ++i)
+    members.emplace_back("k" + std::to_string(1000 + i) + ".txt", std::string(150 << 10, 'x'));
+  const std::vector<std::string> urls = {folder_.write("one.tar", test::archive(members))};
+  settings_.urls = std::make_shared<const std::vector<std::string>>(urls);
+  settings_.facts = std::make_shared<const ShardFacts>(*learn_shards(urls));
+  const auto read_from = [&](std::int64_t skip) {
+    RangeOptions options;
+    options.segments = {{0, 0, 200}};
+    options.capacity = 20;
+    options.random = base::Random({1});
+    options.skip = skip;
+    settings_.bytes = 0;
+    RangeReader reader(settings_, std::move(options));
+    Keys keys;
+    RawSample sample;
+    while (*reader.next(sample)) {
+      if (keys.empty()) {
+        EXPECT_LE(settings_.bytes, 22 * kSample) << "before the first sample, from " << skip;
+      }
+      keys.push_back(sample.key);
+    }
+    return keys;
+  };
+  const Keys all = read_from(0);
+  ASSERT_EQ(all.size(), 200u);
+  for (const std::int64_t skip : {20, 160})
+    EXPECT_EQ(read_from(skip), Keys(all.begin() + skip, all.end())) << skip;
 }
 
 }  // namespace

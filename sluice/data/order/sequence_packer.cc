@@ -17,29 +17,48 @@ base::Status SequencePacker::add(std::int64_t length, std::vector<PackedSequence
   cut_ += length > length_ ? 1 : 0;
   length = std::min(length, length_);
   if (length == 0) return {};
-  auto place = std::find_if(open_.begin(), open_.end(),
-                            [&](const PackedSequence& one) { return one.used() + length <= length_; });
-  if (place == open_.end()) {
-    open_.emplace_back();
-    place = open_.end() - 1;
+  const auto found =
+      std::find_if(rooms_.begin(), rooms_.end(), [length](std::int64_t room) { return room >= length; });
+  const auto place = static_cast<std::size_t>(found - rooms_.begin());
+  if (found == rooms_.end()) {
+    if (free_.empty()) {
+      free_.push_back(slots_.size());
+      slots_.emplace_back();
+    }
+    open_.push_back(free_.back());
+    rooms_.push_back(length_);
+    free_.pop_back();
   }
-  place->documents.push_back({number, place->used(), length});
-  if (place->used() < length_ && open_.size() <= window_) return {};
-  if (place->used() < length_) place = open_.begin();
-  done.push_back(std::move(*place));
-  open_.erase(place);
+  slots_[open_[place]].documents.push_back({number, length_ - rooms_[place], length});
+  rooms_[place] -= length;
+  if (rooms_[place] == 0)
+    give(place, done);
+  else if (open_.size() > window_)
+    give(0, done);
   return {};
 }
 
+void SequencePacker::give(std::size_t place, std::vector<PackedSequence>& done) {
+  PackedSequence& sequence = slots_[open_[place]];
+  done.push_back(std::move(sequence));
+  sequence.documents.clear();
+  free_.push_back(open_[place]);
+  open_.erase(open_.begin() + static_cast<std::ptrdiff_t>(place));
+  rooms_.erase(rooms_.begin() + static_cast<std::ptrdiff_t>(place));
+}
+
 void SequencePacker::finish(std::vector<PackedSequence>& done) {
-  std::move(open_.begin(), open_.end(), std::back_inserter(done));
+  for (const std::size_t slot : open_) done.push_back(std::move(slots_[slot]));
   open_.clear();
+  rooms_.clear();
+  slots_.clear();
+  free_.clear();
 }
 
 std::vector<std::int64_t> SequencePacker::waiting() const {
   std::vector<std::int64_t> documents;
-  for (const PackedSequence& sequence : open_)
-    for (const PackedDocument& one : sequence.documents) documents.push_back(one.document);
+  for (const std::size_t slot : open_)
+    for (const PackedDocument& one : slots_[slot].documents) documents.push_back(one.document);
   std::sort(documents.begin(), documents.end());
   return documents;
 }

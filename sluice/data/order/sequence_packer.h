@@ -49,11 +49,18 @@ class SequencePacker {
   std::int64_t cut() const { return cut_; }  // documents that were cut so far
 
  private:
+  void give(std::size_t place, std::vector<PackedSequence>& done);
+
   std::int64_t length_;
   std::size_t window_;
   TooLong too_long_;
   std::int64_t documents_ = 0, cut_ = 0;
-  std::vector<PackedSequence> open_;  // in the order in which they were opened
+  // The open sequences in the order in which they were opened: where each one is in slots_, and its room. A
+  // document is compared with all rooms, so they are close together.
+  std::vector<std::size_t> open_;
+  std::vector<std::int64_t> rooms_;
+  std::vector<PackedSequence> slots_;
+  std::vector<std::size_t> free_;  // the slots without an open sequence
 };
 
 // Writes the numbers by which attention keeps documents apart, for each position of the sequence: the

@@ -4,21 +4,18 @@
 #include <limits>
 
 #include "sluice/base/log.h"
-#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
-#include "sluice/base/shown_url.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/shown_url.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/npy.h"
+#include "sluice/data/order/survey_file.h"
 #include "sluice/data/shards/shard_index.h"
 
 namespace sluice::data {
 namespace {
 
-// The samples of one shard that are taken: their numbers, and their lengths if these are needed.
-struct Found {
-  std::vector<std::uint32_t> taken;
-  std::vector<std::int32_t> lengths;
-};
+using Found = SurveyedShard;
 
 std::int64_t rows_of(std::string_view npy) {
   const Array array = base::value_or_throw(parse_npy(npy));
@@ -145,16 +142,64 @@ tl::unexpected<Error> nothing_left(const std::vector<std::string>& urls, const S
                     base::join(texts, "' and '"), "' holds; 'sluice data cat' shows what samples hold");
 }
 
-}  // namespace
+// Returns a text that is the same only for the same samples surveyed in the same way; "" if that cannot be
+// said: a function may do anything, and what is left out as damaged is to be reported at every start.
+std::string identity_of(const Survey& survey, const LearnOptions& options, const ShardFacts& facts) {
+  if (options.skip_damaged || options.allow_unknown_loss) return "";
+  if (survey.length.length && survey.length.name.empty()) return "";
+  std::string text =
+      base::str("samples=", facts.total, " shards=", facts.fingerprint, " content=", facts.content,
+                " times=", facts.times.value_or(0), " sums=", facts.sums.value_or(0),
+                " longest=", survey.longest, " cut=", survey.length.too_long == TooLong::kCut,
+                " measured=", base::join(survey.measured, ";"), " by=", survey.length.name);
+  for (const std::string& version : facts.versions)
+    if (version.empty()) return "";
+  for (const Filter& filter : survey.filters) {
+    if (!filter.is_condition) return "";
+    text += "\nwhere " + filter.text;
+  }
+  return text;
+}
 
-base::Status survey_samples(const std::vector<std::string>& urls, const Survey& survey,
-                            const LearnOptions& options, ShardFacts& facts) {
+// Whether these shards can have the samples and lengths that were kept.
+bool fits(const std::vector<Found>& found, const Survey& survey, const ShardFacts& facts) {
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const bool lengths = survey.measured.empty() || found[i].lengths.size() == found[i].taken.size();
+    std::int64_t before = -1;
+    for (const std::uint32_t number : found[i].taken) {
+      if (number <= before || number >= facts.sizes[i]) return false;
+      before = number;
+    }
+    if (!lengths) return false;
+  }
+  return true;
+}
+
+base::Result<std::vector<Found>> survey_all(const std::vector<std::string>& urls, const Survey& survey,
+                                            const LearnOptions& options, const ShardFacts& facts) {
+  const std::string identity = options.cache_folder.empty() ? "" : identity_of(survey, options, facts);
+  const std::string path = identity.empty() ? "" : survey_path(options.cache_folder, identity);
+  if (!path.empty())
+    if (auto kept = read_survey(path, urls.size()); kept && fits(*kept, survey, facts))
+      return std::move(*kept);
   std::vector<Found> found(urls.size());
   const ShardSurvey survey_shard(survey, options);
   SLUICE_OK(for_each_shard(urls, [&](std::size_t i) -> base::Status {
     SLUICE_TRY(found[i], survey_shard(urls[i], facts.sizes[i], facts.versions[i]));
     return {};
   }));
+  if (path.empty()) return found;
+  if (const auto kept = write_survey(path, found); !kept)
+    base::warn("the lengths and the choice of samples are not kept for the next start: ",
+               kept.error().what());
+  return found;
+}
+
+}  // namespace
+
+base::Status survey_samples(const std::vector<std::string>& urls, const Survey& survey,
+                            const LearnOptions& options, ShardFacts& facts) {
+  SLUICE_TRY(std::vector<Found> found, survey_all(urls, survey, options, facts));
   const std::int64_t before = facts.total;
   facts.stored = facts.sizes;
   facts.total = 0;

@@ -8,13 +8,17 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <vector>
 
-#include "sluice/base/crc32c.h"
-#include "sluice/base/file.h"
-#include "sluice/base/private_file.h"
-#include "sluice/base/sha256.h"
-#include "sluice/base/trusted_file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/private_file.h"
+#include "sluice/base/files/trusted_file.h"
+#include "sluice/base/formats/crc32c.h"
+#include "sluice/base/formats/sha256.h"
 
 namespace sluice::data {
 namespace {
@@ -51,6 +55,16 @@ struct Entry {
   timespec used;
 };
 
+std::atomic<std::int64_t> entries_listed{0};
+
+// Returns whether this process asks for the folder for the first time.
+bool is_first_use(const std::string& folder) {
+  static std::mutex mutex;
+  static auto& used = *new std::set<std::string>();
+  const std::lock_guard lock(mutex);
+  return used.insert(folder).second;
+}
+
 // Lists the folder and removes parts that a killed process left. The caller holds the folder's lock.
 std::vector<Entry> entries_of(const std::string& folder) {
   std::vector<Entry> entries;
@@ -64,6 +78,7 @@ std::vector<Entry> entries_of(const std::string& folder) {
       continue;
     }
     struct stat facts {};
+    ++entries_listed;
     if (::lstat(path.c_str(), &facts) == 0)
       entries.push_back({path, static_cast<std::uint64_t>(facts.st_size), facts.st_mtim});
   }
@@ -89,6 +104,61 @@ int reserve(int descriptor, std::uint64_t size) {
   if (size == 0 || ::fallocate(descriptor, 0, 0, static_cast<off_t>(size)) == 0) return 0;
   if (errno != EOPNOTSUPP) return errno;
   return ::ftruncate(descriptor, static_cast<off_t>(size)) == 0 ? 0 : errno;
+}
+
+// The sum of all files' sizes, which the locked file of the folder's lock holds with a checksum. It may be
+// too large, as a file that goes away is not subtracted: a listing then corrects it.
+class Ledger {
+ public:
+  explicit Ledger(const CachedFile& lock) : lock_(lock) {}
+
+  // Returns the sum; nothing if none was written, or not all of it.
+  std::optional<std::uint64_t> read() const {
+    Record record{};
+    if (!lock_.read_at(0, sizeof record, &record) || record.sum != sum_of(record)) return std::nullopt;
+    return record.bytes;
+  }
+  base::Status write(std::uint64_t bytes) const {
+    Record record{{'s', 'l', 'u', 'i', 'c', 'e', '-', '1'}, bytes, 0, 0};
+    record.sum = sum_of(record);
+    return lock_.write_at(0, {reinterpret_cast<const char*>(&record), sizeof record});
+  }
+
+ private:
+  struct Record {
+    char mark[8];
+    std::uint64_t bytes;
+    std::uint32_t sum, padding;
+  };
+  static std::uint32_t sum_of(const Record& record) {
+    return base::crc32c(&record, offsetof(Record, sum), /*before=*/1);
+  }
+
+  const CachedFile& lock_;
+};
+
+// Removes unused files, the least recently used first, until at most `most` bytes are left. Returns how many
+// are left.
+std::uint64_t remove_down_to(std::uint64_t most, std::uint64_t total, const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    if (total <= most) break;
+    if (!is_kept(entry.path)) continue;
+    const auto file = open_locked(entry.path, O_RDONLY, LOCK_EX | LOCK_NB);
+    if (file == nullptr || ::unlink(entry.path.c_str()) != 0) continue;
+    total -= entry.bytes;
+  }
+  return total;
+}
+
+// Returns how many bytes could be removed, at most about `wanted`.
+std::uint64_t removable(std::uint64_t wanted, const std::vector<Entry>& entries) {
+  std::uint64_t bytes = 0;
+  for (const Entry& entry : entries) {
+    if (bytes >= wanted) break;
+    if (is_kept(entry.path) && open_locked(entry.path, O_RDONLY, LOCK_EX | LOCK_NB) != nullptr)
+      bytes += entry.bytes;
+  }
+  return bytes;
 }
 
 }  // namespace
@@ -203,7 +273,7 @@ base::Result<std::unique_ptr<CachedParts>> Cache::parts(const std::string& url, 
     SLUICE_TRY(const auto lock, lock_folder());
     file = open_kept(path, O_RDWR, bytes);  // another process may have been faster
     if (file == nullptr) {
-      SLUICE_OK(make_room(bytes));
+      SLUICE_OK(make_room(bytes, *lock));
       ::unlink(path.c_str());  // a file of another length, or a link that somebody put there
       file = open_locked(path, O_RDWR | O_CREAT | O_EXCL, LOCK_SH | LOCK_NB);
       if (file == nullptr) return base::fail_errno(errno, "make", path);
@@ -219,26 +289,28 @@ void Cache::remove(const std::string& url, const std::string& version) const {
   for (const char* kind : {kWhole, kParts}) ::unlink(path_of(url, version, kind).c_str());
 }
 
-// Removes unused files until the object has room. The caller holds the folder's lock.
-base::Status Cache::make_room(std::uint64_t size) const {
-  std::vector<Entry> entries = entries_of(folder_);
-  std::uint64_t total = size;
+std::int64_t Cache::listed() { return entries_listed; }
+
+// Makes room for an object. A process lists the folder at its first use, which removes what killed processes
+// left. After that nothing is listed while the ledger says that there is room; a listing then removes unused
+// files until a tenth of the cache is free, so that the next ones need none.
+base::Status Cache::make_room(std::uint64_t size, const CachedFile& lock) const {
+  const Ledger ledger(lock);
+  const auto known = is_first_use(folder_) ? std::nullopt : ledger.read();
+  if (known && *known <= bytes_ && size <= bytes_ - *known) return ledger.write(*known + size);
+  const std::vector<Entry> entries = entries_of(folder_);
+  std::uint64_t total = 0;
   for (const Entry& entry : entries) total += entry.bytes;
   // Nothing is removed unless that makes enough room.
-  std::vector<std::unique_ptr<CachedFile>> removable;
-  for (const Entry& entry : entries) {
-    if (total <= bytes_) break;
-    if (!is_kept(entry.path)) continue;
-    auto file = open_locked(entry.path, O_RDONLY, LOCK_EX | LOCK_NB);
-    if (file == nullptr) continue;
-    total -= entry.bytes;
-    removable.push_back(std::move(file));
+  const std::uint64_t too_much = total + size > bytes_ ? total + size - bytes_ : 0;
+  if (too_much > 0 && size <= bytes_ && removable(too_much, entries) >= too_much) {
+    const std::uint64_t target = std::min(bytes_ - size, bytes_ - bytes_ / 10);
+    total = remove_down_to(target, total, entries);
   }
-  if (total <= bytes_)
-    for (const auto& file : removable) ::unlink(file->path().c_str());
-  if (total <= bytes_) return {};
+  if (total + size <= bytes_) return ledger.write(total + size);
+  SLUICE_OK(ledger.write(total));
   return base::fail(Code::kResourceExhausted, "the cache ", folder_, " may hold ", bytes_, " bytes, and ",
-                    total - size, " are in use: no room for ", size, " more");
+                    total, " are in use: no room for ", size, " more");
 }
 
 base::Result<std::unique_ptr<CachedFile>> Cache::lock_folder() const {
@@ -253,7 +325,7 @@ base::Result<std::unique_ptr<CachedFile>> Cache::lock_folder() const {
 base::Result<std::unique_ptr<CacheWriter>> Cache::begin(const std::string& url, const std::string& version,
                                                         std::uint64_t size) const {
   SLUICE_TRY(const auto lock, lock_folder());
-  SLUICE_OK(make_room(size + cache_sums(size)));
+  SLUICE_OK(make_room(size + cache_sums(size), *lock));
   static std::atomic<int> number{0};
   const std::string path = path_of(url, version, kWhole),
                     part = base::str(path, ".", ::getpid(), "-", number++, kPart);

@@ -6,8 +6,9 @@
 // passes for an object. An object that is read in parts has a file of another kind, with holes: after the
 // checksums it has a byte for each block, which is 1 once block and checksum are there. Readers and writers
 // of a file hold a lock on it (flock). To make room, only files without a lock are removed, the least
-// recently used first. The folder must belong to the user or root, and nobody else may write to it; links are
-// not followed, and files of other users count as missing.
+// recently used first. The lock's file holds the sum of all sizes, so that the folder is listed only when the
+// sum is near the limit; then a tenth of the cache is freed at once. The folder must belong to the user or
+// root, and nobody else may write to it; links are not followed, and files of other users count as missing.
 #pragma once
 
 #include <cstdint>
@@ -101,11 +102,13 @@ class Cache {
   base::Result<std::unique_ptr<CachedParts>> parts(const std::string& url, const std::string& version,
                                                    std::uint64_t size, bool make) const;
   void remove(const std::string& url, const std::string& version) const;
+  // Returns the number of files that this process has looked at to make room, in all folders.
+  static std::int64_t listed();
 
  private:
   std::string path_of(const std::string& url, const std::string& version, const char* kind) const;
   base::Result<std::unique_ptr<CachedFile>> lock_folder() const;
-  base::Status make_room(std::uint64_t size) const;
+  base::Status make_room(std::uint64_t size, const CachedFile& lock) const;
 
   const std::string folder_;
   const std::uint64_t bytes_;

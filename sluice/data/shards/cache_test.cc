@@ -1,6 +1,7 @@
 #include "sluice/data/shards/cache.h"
 
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -194,6 +195,40 @@ TEST(Cache, AFullDisk) {
   EXPECT_FALSE(none);
   writer->reset();
   EXPECT_EQ(files_in(folder), 0u);
+}
+
+// Filling a cache, and replacing what is in it, looks at each file a few times, however many there are.
+TEST(Cache, FillingLooksAtEachFileFewTimes) {
+  for (const std::int64_t count : {50, 500}) {
+    const test::Folder folder;
+    const Cache cache(folder.path(), static_cast<std::uint64_t>(count) * 1008);
+    const std::int64_t before = Cache::listed();
+    for (std::int64_t i = 0; i < count; ++i) ASSERT_TRUE(keep(cache, std::to_string(i)));
+    EXPECT_EQ(files_in(folder), static_cast<std::size_t>(count));
+    EXPECT_LE(Cache::listed() - before, 2 * count) << "while it is filled";
+    for (std::int64_t i = 0; i < count; ++i) ASSERT_TRUE(keep(cache, "new-" + std::to_string(i)));
+    EXPECT_LE(Cache::listed() - before, 15 * count) << "while a tenth at a time is replaced";
+    EXPECT_LE(files_in(folder), static_cast<std::size_t>(count));
+    EXPECT_GE(files_in(folder), static_cast<std::size_t>(count - count / 10 - 1));
+    EXPECT_TRUE(has(cache, "new-" + std::to_string(count - 1)));
+  }
+}
+
+// A ledger that says too much, or is damaged, is corrected by a listing.
+TEST(Cache, ALedgerIsCorrected) {
+  const test::Folder folder;
+  const Cache cache(folder.path(), 3024);  // three objects with their checksums
+  for (const char* url : {"a", "b", "c"}) ASSERT_TRUE(keep(cache, url));
+  cache.remove("a", "1");
+  ASSERT_TRUE(keep(cache, "d")) << "the files have room, although the ledger counts one that is gone";
+  EXPECT_TRUE(has(cache, "b"));
+  EXPECT_TRUE(has(cache, "c"));
+  EXPECT_TRUE(has(cache, "d"));
+  for (const std::string& damaged : {std::string(24, '\0'), std::string("x"), std::string()}) {
+    folder.write(".lock", damaged);
+    ASSERT_TRUE(keep(cache, "e" + damaged.substr(0, 1)));
+    EXPECT_LE(files_in(folder), 3u);
+  }
 }
 
 }  // namespace

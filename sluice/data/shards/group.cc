@@ -4,7 +4,8 @@
 #include <mutex>
 
 #include "sluice/base/log.h"
-#include "sluice/base/printable.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/printable.h"
 #include "sluice/data/memory.h"
 
 namespace sluice::data {
@@ -29,13 +30,6 @@ void say_apple_double(const std::string& shard, const std::string& member) {
 }
 
 }  // namespace
-
-std::string lower_case(std::string_view text) {
-  std::string result(text);
-  for (char& c : result)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  return result;
-}
 
 bool is_apple_double(std::string_view name) {
   return base::starts_with(name.substr(name.rfind('/') + 1), "._");  // npos + 1 is 0
@@ -87,10 +81,11 @@ std::string RawSample::where() const {
   return base::str(*shard, ": sample ", key, " (at byte ", fields.empty() ? 0 : fields.front().offset, ")");
 }
 
-ShardReader::ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part)
+ShardReader::ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part, std::size_t members)
     : tar_(std::move(source), part),
       wanted_(std::move(wanted)),
-      shard_(std::make_shared<const std::string>(tar_.name())) {}
+      shard_(std::make_shared<const std::string>(tar_.name())),
+      last_fields_(members) {}
 
 // Makes `ahead_` the next member that belongs to a sample; false at the end.
 base::Result<bool> ShardReader::next_member() {
@@ -112,7 +107,7 @@ base::Result<bool> ShardReader::next_member() {
 
 base::Status ShardReader::add(RawSample& sample, bool with_payload) {
   Field field;
-  field.extension = lower_case(ahead_name_.extension);
+  field.extension = base::lower_case(ahead_name_.extension);
   field.offset = ahead_.offset;
   field.payload = tar_.offset();
   field.size = ahead_.size;

@@ -27,8 +27,6 @@ bool is_apple_double(std::string_view name);
 // Splits a name; returns nothing for names that readers leave out.
 std::optional<SplitName> split_name(std::string_view name);
 
-std::string lower_case(std::string_view text);  // changes ASCII letters only
-
 struct Field {
   std::string extension;      // in lower case
   std::string bytes;          // empty when the payload was not wanted
@@ -84,7 +82,8 @@ struct Wanted {
 // Threads: one at a time.
 class ShardReader {
  public:
-  ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part = {});
+  // `members`: the largest number of members of the samples before the part, if that is known.
+  ShardReader(std::unique_ptr<Source> source, Wanted wanted, ArchivePart part = {}, std::size_t members = 0);
   ShardReader(const ShardReader&) = delete;
   ShardReader& operator=(const ShardReader&) = delete;
 
@@ -95,6 +94,8 @@ class ShardReader {
   // sample then is not.
   base::Result<bool> next(RawSample& sample, bool with_payloads = true, std::uint64_t end = 0);
   std::uint64_t offset() const { return tar_.offset(); }
+  // Returns the largest number of members of a sample so far.
+  std::size_t members_so_far() const { return last_fields_; }
 
  private:
   TarReader tar_;

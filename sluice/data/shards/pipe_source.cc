@@ -7,7 +7,7 @@
 #include <chrono>
 #include <thread>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
 #include "sluice/data/shards/remote_source.h"
 

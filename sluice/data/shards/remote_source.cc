@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
-#include <vector>
+#include <string>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
 #include "sluice/data/shards/cache.h"
+#include "sluice/data/shards/open_files.h"
 
 namespace sluice::data {
 namespace {
@@ -65,22 +66,45 @@ class RemoteSource : public Source {
   std::unique_ptr<CacheWriter> keep_;
 };
 
+// Returns the cached parts, or a new place for them; null if there is no room.
+std::unique_ptr<CachedParts> find_parts(const Cache& cache, const std::string& url,
+                                        const cloud::Remote& remote, bool make) {
+  auto parts = cache.parts(url, remote.version, remote.size, make);
+  if (parts) return std::move(*parts);
+  say_that_not_all_is_cached(parts.error());
+  return nullptr;
+}
+
+std::unique_ptr<CacheWriter> begin_keeping(const Cache& cache, const std::string& url,
+                                           const cloud::Remote& remote) {
+  auto writer = cache.begin(url, remote.version, remote.size);
+  if (writer) return std::move(*writer);
+  say_that_not_all_is_cached(writer.error());
+  return nullptr;
+}
+
 // A file of the cache, or a part of it, block by block. If a block is damaged, the copy is removed, and the
 // rest comes from the object.
 class CachedSource : public Source {
  public:
-  CachedSource(cloud::Remote remote, std::unique_ptr<CachedFile> file, const SourceOptions& options)
-      : remote_(std::move(remote)),
+  CachedSource(std::string url, cloud::Remote remote, const SourceOptions& options,
+               std::unique_ptr<CachedFile> file)
+      : url_(std::move(url)),
+        remote_(std::move(remote)),
+        cache_(options.cache_folder, options.cache_bytes),
         cancelled_(options.cancelled),
         file_(std::move(file)),
         position_(options.begin),
         end_(std::min(options.end.value_or(remote_.size), remote_.size)),
-        bytes_(static_cast<std::size_t>(std::min(kCacheBlock, remote_.size))) {}
+        held_(HeldKind::kBlock, [this] { close(); }) {
+    const OpenFile::Use use(held_);
+  }
 
   base::Result<std::size_t> read(void* bytes, std::size_t size) override {
     std::size_t step = static_cast<std::size_t>(std::min<std::uint64_t>(size, end_ - position_));
     if (step == 0) return std::size_t{0};
-    if (file_ != nullptr && position_ / kCacheBlock != block_) SLUICE_OK(load(position_ / kCacheBlock));
+    const OpenFile::Use use(held_);
+    if (object_ == nullptr && position_ / kCacheBlock != block_) SLUICE_OK(load(position_ / kCacheBlock));
     if (object_ != nullptr) return object_->read(bytes, step);
     const auto within = static_cast<std::size_t>(position_ % kCacheBlock);
     step = std::min(step, bytes_.size() - within);
@@ -99,46 +123,66 @@ class CachedSource : public Source {
   const std::string& name() const override { return remote_.name; }
 
  private:
+  void close() {
+    file_.reset();
+    bytes_ = std::string();
+    block_ = UINT64_MAX;
+  }
+
   base::Status load(std::uint64_t block) {
-    if (file_->read_block(block, remote_.size, bytes_.data())) {
+    if (file_ == nullptr) file_ = cache_.find(url_, remote_.version, remote_.size);
+    bytes_.resize(static_cast<std::size_t>(std::min(kCacheBlock, remote_.size)));
+    if (file_ != nullptr && file_->read_block(block, remote_.size, bytes_.data())) {
       block_ = block;
       return {};
     }
-    base::warn(remote_.name, ": the cached copy ", file_->path(), " is damaged at byte ", block * kCacheBlock,
-               "; it was removed, and the object itself is read");
-    ::unlink(file_->path().c_str());
+    // A file that was closed may have been removed since to make room for another one.
+    if (file_ != nullptr) {
+      base::warn(remote_.name, ": the cached copy ", file_->path(), " is damaged at byte ",
+                 block * kCacheBlock, "; it was removed, and the object itself is read");
+      ::unlink(file_->path().c_str());
+    }
     cloud::ReadOptions reading;
     reading.begin = position_;
     reading.end = end_;
     reading.cancelled = cancelled_;
     SLUICE_TRY(object_, cloud::open_reader(remote_, reading));
-    file_.reset();
+    close();
     return {};
   }
 
+  const std::string url_;
   const cloud::Remote remote_;
+  const Cache cache_;
   const std::atomic<bool>* cancelled_;
   std::unique_ptr<CachedFile> file_;
-  std::unique_ptr<cloud::ObjectReader> object_;  // set once the copy was found to be damaged
+  std::unique_ptr<cloud::ObjectReader> object_;  // set once the copy was found to be damaged or missing
   std::uint64_t position_;
   const std::uint64_t end_;
   std::uint64_t block_ = UINT64_MAX;  // the block that is in bytes_
-  std::vector<char> bytes_;
+  std::string bytes_;
+  OpenFile held_;
 };
 
 // A part of an object, block by block: from the cache if it has the block, else from the object, then cached.
 class PartSource : public Source {
  public:
-  PartSource(cloud::Remote remote, std::unique_ptr<CachedParts> kept, const SourceOptions& options)
-      : remote_(std::move(remote)),
+  PartSource(std::string url, cloud::Remote remote, const SourceOptions& options,
+             std::unique_ptr<CachedParts> kept)
+      : url_(std::move(url)),
+        remote_(std::move(remote)),
+        cache_(options.cache_folder, options.cache_bytes),
         cancelled_(options.cancelled),
         kept_(std::move(kept)),
         position_(options.begin),
         end_(std::min(options.end.value_or(remote_.size), remote_.size)),
-        bytes_(static_cast<std::size_t>(std::min(kCacheBlock, remote_.size))) {}
+        held_(HeldKind::kBlock, [this] { close(); }) {
+    const OpenFile::Use use(held_);
+  }
 
   base::Result<std::size_t> read(void* bytes, std::size_t size) override {
     if (position_ >= end_) return std::size_t{0};
+    const OpenFile::Use use(held_);
     if (position_ / kCacheBlock != block_) SLUICE_OK(load(position_ / kCacheBlock));
     const auto within = static_cast<std::size_t>(position_ % kCacheBlock);
     const auto step = static_cast<std::size_t>(
@@ -163,8 +207,20 @@ class PartSource : public Source {
     return std::min(kCacheBlock, remote_.size - block * kCacheBlock);
   }
 
+  // Gives up the cache's file, and the block if it can be read from there again.
+  void close() {
+    if (kept_ == nullptr || (block_ != UINT64_MAX && !kept_->has_block(block_))) return;
+    kept_.reset();
+    closed_ = true;
+    bytes_ = std::string();
+    block_ = UINT64_MAX;
+  }
+
   base::Status load(std::uint64_t block) {
     block_ = UINT64_MAX;
+    bytes_.resize(static_cast<std::size_t>(std::min(kCacheBlock, remote_.size)));
+    if (closed_) kept_ = find_parts(cache_, url_, remote_, /*make=*/true);
+    closed_ = false;
     const bool coming = object_ != nullptr && next_block_ == block && block < last_block_;
     if (!coming && kept_ != nullptr && kept_->read_block(block, bytes_.data())) {
       block_ = block;
@@ -202,33 +258,20 @@ class PartSource : public Source {
     return {};
   }
 
+  const std::string url_;
   const cloud::Remote remote_;
+  const Cache cache_;
   const std::atomic<bool>* cancelled_;
   std::unique_ptr<CachedParts> kept_;
+  bool closed_ = false;                            // kept_ was closed, and is found again when it is needed
   std::unique_ptr<cloud::ObjectReader> object_;    // gives whole blocks
   std::uint64_t next_block_ = 0, last_block_ = 0;  // its next block, and one past its last
   std::uint64_t position_;
   const std::uint64_t end_;
   std::uint64_t block_ = UINT64_MAX;  // the block that is in bytes_
-  std::vector<char> bytes_;
+  std::string bytes_;
+  OpenFile held_;
 };
-
-// Returns the cached parts, or a new place for them; null if there is no room.
-std::unique_ptr<CachedParts> find_parts(const Cache& cache, const std::string& url,
-                                        const cloud::Remote& remote, bool make) {
-  auto parts = cache.parts(url, remote.version, remote.size, make);
-  if (parts) return std::move(*parts);
-  say_that_not_all_is_cached(parts.error());
-  return nullptr;
-}
-
-std::unique_ptr<CacheWriter> begin_keeping(const Cache& cache, const std::string& url,
-                                           const cloud::Remote& remote) {
-  auto writer = cache.begin(url, remote.version, remote.size);
-  if (writer) return std::move(*writer);
-  say_that_not_all_is_cached(writer.error());
-  return nullptr;
-}
 
 }  // namespace
 
@@ -241,6 +284,14 @@ std::string version_of(const cloud::Remote& remote) {
   return remote.version.empty() ? "" : base::str(remote.size, " bytes of version ", remote.version);
 }
 
+std::string version_of(const cloud::ObjectFacts& object) {
+  cloud::Remote remote;
+  remote.size = object.size;
+  remote.version = object.generation;
+  remote.crc32c = object.crc32c;
+  return version_of(remote);
+}
+
 base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
                                                          const SourceOptions& options) {
   SLUICE_TRY(cloud::Remote remote, cloud::find_remote(url, options.cancelled));
@@ -250,12 +301,12 @@ base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
   const Cache cache(options.cache_folder, options.cache_bytes);
   if (cached)
     if (auto file = cache.find(url, remote.version, remote.size))
-      return std::make_unique<CachedSource>(remote, std::move(file), options);
+      return std::make_unique<CachedSource>(url, std::move(remote), options, std::move(file));
   const bool whole = options.begin == 0 && options.end.value_or(remote.size) >= remote.size;
   // An object may be read in parts in one epoch and as a whole in another: one file serves both.
   if (cached && remote.ranges)
     if (auto parts = find_parts(cache, url, remote, /*make=*/!whole))
-      return std::make_unique<PartSource>(std::move(remote), std::move(parts), options);
+      return std::make_unique<PartSource>(url, std::move(remote), options, std::move(parts));
   std::unique_ptr<CacheWriter> keep = cached && whole ? begin_keeping(cache, url, remote) : nullptr;
   cloud::ReadOptions reading;
   reading.begin = options.begin;

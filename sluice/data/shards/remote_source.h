@@ -5,6 +5,7 @@
 #include <string>
 
 #include "sluice/cloud/object_reader.h"
+#include "sluice/cloud/store.h"
 #include "sluice/data/shards/source.h"
 
 namespace sluice::data {
@@ -21,6 +22,7 @@ base::Result<std::unique_ptr<Source>> open_pipe_source(const std::string& url, c
 
 // Returns the version of a shard's content, as SourceFacts has it.
 std::string version_of(const cloud::Remote& remote);
+std::string version_of(const cloud::ObjectFacts& object);
 // Returns kDataLoss, unless the version is the expected one or none is expected.
 base::Status check_version(const std::string& name, const std::string& found, const std::string& expected);
 

@@ -58,9 +58,9 @@ TEST_F(RemoteSourceTest, ObjectsAreReadAndUnpacked) {
   service().bucket.put("p/x", bytes);
   EXPECT_TRUE(read_all(open_source("gs://b/p/x")) == bytes);
   const std::string tar = test::unpacked(test::kTarGnu);
-  service().bucket.put("p/x.tar.gz", test::base64(test::kTarGnu));
+  service().bucket.put("p/x.tar.gz", test::from_base64(test::kTarGnu));
   EXPECT_TRUE(read_all(open_source("gs://b/p/x.tar.gz")) == tar);
-  EXPECT_TRUE(read_all(open_stored_source("gs://b/p/x.tar.gz")) == test::base64(test::kTarGnu));
+  EXPECT_TRUE(read_all(open_stored_source("gs://b/p/x.tar.gz")) == test::from_base64(test::kTarGnu));
   const auto facts = stat_source("gs://b/p/x");
   ASSERT_TRUE(facts);
   EXPECT_EQ(facts->size, 100'000u);
@@ -288,7 +288,7 @@ TEST(PipeSource, GivesWhatTheCommandWrites) {
   const test::Folder folder;
   const std::string large = random_bytes(3'000'000);
   EXPECT_TRUE(read_all(open_source("pipe:cat " + folder.write("f", large))) == large);
-  EXPECT_TRUE(read_all(open_source("pipe:cat " + folder.write("g", test::base64(test::kTarGnu)))) ==
+  EXPECT_TRUE(read_all(open_source("pipe:cat " + folder.write("g", test::from_base64(test::kTarGnu)))) ==
               test::unpacked(test::kTarGnu));
 }
 

@@ -1,15 +1,19 @@
 #include "sluice/data/shards/shard_facts.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 
 #include "sluice/base/log.h"
-#include "sluice/base/quantity.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/base/thread.h"
+#include "sluice/cloud/store.h"
 #include "sluice/data/shards/group.h"
+#include "sluice/data/shards/remote_source.h"
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/shards/urls.h"
 
@@ -27,8 +31,61 @@ struct OneShard {
   std::vector<std::uint64_t> starts;
   std::uint64_t end = 0;  // of the last sample
   bool headers_read = false;
+  bool index_later = false;  // there is an index, which is read when the shard is opened
   SourceFacts facts;
   std::optional<ShardSum> sum;  // as in sizes.json
+};
+
+// What the lists of buckets say about the objects next to shards, shards included.
+class Listed {
+ public:
+  // Lists each folder that has many of the shards. A folder that cannot be listed is left out.
+  explicit Listed(const std::vector<std::string>& urls) {
+    constexpr std::size_t kMany = 16;  // below, a few requests are cheaper than a list of unknown length
+    std::map<std::string, std::vector<cloud::ObjectName>> folders;
+    for (const std::string& url : urls) {
+      if (!cloud::is_object_url(url)) continue;
+      if (auto name = cloud::parse_object_url(url); name && names_version(*name))
+        folders[url.substr(0, url.rfind('/') + 1)].push_back(std::move(*name));
+    }
+    for (const auto& [folder, names] : folders)
+      if (names.size() >= kMany) list(folder, names);
+  }
+
+  // Returns the facts of a shard; nothing if its folder was not listed or has no such object.
+  const cloud::ObjectFacts* find(const std::string& url) const {
+    const auto found = objects_.find(url);
+    return found == objects_.end() ? nullptr : &found->second;
+  }
+
+ private:
+  // Whether a list gives the same version of an object as a request for it: S3's list has no crc32c, and the
+  // hub's has another hash for small files.
+  static bool names_version(const cloud::ObjectName& name) {
+    return name.scheme == "gs" || name.scheme == "az";
+  }
+
+  void list(const std::string& folder, const std::vector<cloud::ObjectName>& names) {
+    std::string_view prefix = names.front().object;
+    for (const cloud::ObjectName& name : names) {
+      const auto differ = std::mismatch(prefix.begin(), prefix.end(), name.object.begin(), name.object.end());
+      prefix = prefix.substr(0, static_cast<std::size_t>(differ.first - prefix.begin()));
+    }
+    const auto store = cloud::store_of(names.front());
+    if (!store) return;
+    auto objects = (*store)->list(names.front().bucket, std::string(prefix), /*flat=*/true);
+    if (!objects) {
+      base::debug("the folder ", folder,
+                  " cannot be listed, so each shard is asked for: ", objects.error().what());
+      return;
+    }
+    for (cloud::ObjectFacts& object : *objects) {
+      std::string url = names.front().beside(object.name).url();
+      objects_.emplace(std::move(url), std::move(object));
+    }
+  }
+
+  std::unordered_map<std::string, cloud::ObjectFacts> objects_;  // by their URLs
 };
 
 // Adds to an error, if damage may be skipped, that the number of lost samples is not known.
@@ -107,13 +164,22 @@ base::Result<OneShard> counted(const std::string& url, const std::optional<Shard
   return one;
 }
 
-base::Result<OneShard> learn_one(const std::string& url, FolderSizes& folders, const LearnOptions& options) {
-  const auto facts = stat_source(url);
+base::Result<OneShard> learn_one(const std::string& url, const Listed& listed, FolderSizes& folders,
+                                 const LearnOptions& options) {
+  const cloud::ObjectFacts* object = listed.find(url);
+  const auto facts =
+      object != nullptr ? SourceFacts{object->size, version_of(*object), object->crc32c} : stat_source(url);
   std::optional<ShardRecord> record;
   if (options.shard_size == 0) {
     SLUICE_TRY(record, folders.find(url));
   }
-  SLUICE_TRY(OneShard one, counted(url, record, options));
+  OneShard one;
+  if (object != nullptr && record) {
+    one.size = record->samples;
+    one.index_later = listed.find(index_path(url)) != nullptr;
+  } else {
+    SLUICE_TRY(one, counted(url, record, options));
+  }
   if (facts) one.facts = *facts;
   if (one.bytes == 0) one.bytes = one.facts.size;
   if (record) one.sum = record->sum;
@@ -124,6 +190,8 @@ base::Result<OneShard> learn_one(const std::string& url, FolderSizes& folders, c
 ShardFacts joined(const std::vector<std::string>& urls, std::vector<OneShard> shards) {
   ShardFacts facts;
   bool all_bytes = true, all_sums = true;
+  std::vector<bool> later;
+  for (const OneShard& one : shards) later.push_back(one.index_later);
   for (std::size_t i = 0; i < urls.size(); ++i) {
     OneShard& one = shards[i];
     facts.sizes.push_back(one.size);
@@ -147,6 +215,7 @@ ShardFacts joined(const std::vector<std::string>& urls, std::vector<OneShard> sh
   }
   if (!all_bytes) facts.bytes = 0;
   if (!all_sums) facts.sums.reset();
+  facts.places = std::make_shared<ShardPlaces>(urls, facts.sizes, std::move(later));
   return facts;
 }
 
@@ -197,8 +266,9 @@ base::Result<ShardFacts> learn_shards(const std::vector<std::string>& urls, cons
                         "' cannot be counted: what comes from stdin or a pipe could be read only once");
   std::vector<OneShard> shards(urls.size());
   FolderSizes folders;
+  const Listed listed(options.shard_size == 0 ? urls : std::vector<std::string>());
   SLUICE_OK(for_each_shard(urls, [&](std::size_t i) -> base::Status {
-    SLUICE_TRY(shards[i], learn_one(urls[i], folders, options));
+    SLUICE_TRY(shards[i], learn_one(urls[i], listed, folders, options));
     return {};
   }));
   const auto by_headers =

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/data/shards/shard_places.h"
 #include "sluice/data/shards/source.h"
 
 namespace sluice::data {
@@ -18,9 +20,11 @@ struct ShardFacts {
   // The offset of each sample in the archive; empty for a packed shard, or if the offsets are not known.
   std::vector<std::vector<std::uint64_t>> starts;
   std::vector<std::uint64_t> ends;  // the end of each shard's last sample, where its starts are known
-  std::int64_t total = 0;           // samples of all shards
-  std::uint64_t bytes = 0;          // of all shards, unpacked where that size is known; 0: not known
-  std::uint64_t fingerprint = 0;    // a key of the shards' names and sizes, in their order
+  // The offsets that are found out when shards are opened; null: no others than these.
+  std::shared_ptr<ShardPlaces> places;
+  std::int64_t total = 0;         // samples of all shards
+  std::uint64_t bytes = 0;        // of all shards, unpacked where that size is known; 0: not known
+  std::uint64_t fingerprint = 0;  // a key of the shards' names and sizes, in their order
   // The content of each shard, as SourceFacts::version; empty if it is not known.
   std::vector<std::string> versions;
   // The sum of each shard's bytes in sizes.json, unless the bytes were already compared with it.
@@ -48,6 +52,17 @@ struct ShardFacts {
     return taken.empty() ? place : taken[shard][static_cast<std::size_t>(place)];
   }
   std::int64_t stored_in(std::size_t shard) const { return stored.empty() ? sizes[shard] : stored[shard]; }
+  // starts_of() returns the offsets of a shard's samples that are known now, and end_of_last() where the last
+  // one ends; empty and 0 if they are not known.
+  const std::vector<std::uint64_t>& starts_of(std::size_t shard) const {
+    return starts[shard].empty() && places ? places->starts(shard) : starts[shard];
+  }
+  bool is_indexed(std::size_t shard) const {
+    return !starts[shard].empty() || (places && places->has_index(shard));
+  }
+  std::uint64_t end_of_last(std::size_t shard) const {
+    return starts[shard].empty() && places ? places->end(shard) : ends[shard];
+  }
 };
 
 struct LearnOptions {
@@ -62,7 +77,8 @@ struct LearnOptions {
 };
 
 // Learns each shard's facts from its index file, else its folder's sizes.json, else its own headers (several
-// shards at a time). `-` and `pipe:` are an error: they can be read only once.
+// shards at a time). If a bucket's list and sizes.json say everything about a shard, nothing is requested for
+// it, and its index is read when it is opened. `-` and `pipe:` are an error: they can be read only once.
 base::Result<ShardFacts> learn_shards(const std::vector<std::string>& urls, const LearnOptions& options = {});
 
 // Does `work` for each shard, on several threads, and returns the error of the first shard that has one.

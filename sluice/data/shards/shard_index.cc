@@ -4,11 +4,11 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/file.h"
-#include "sluice/base/json_bytes.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/shown_url.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/shown_url.h"
 #include "sluice/cloud/storage.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/urls.h"
@@ -150,16 +150,6 @@ base::Result<ShardIndex> index_shard(const std::string& url, ShardSum* sum) {
   }
 }
 
-base::Result<std::int64_t> count_samples(const std::string& url) {
-  SLUICE_TRY(auto source, open_source(url));
-  ShardReader reader(std::move(source), Wanted{false, {}});
-  RawSample sample;
-  for (std::int64_t count = 0;; ++count) {
-    SLUICE_TRY(const bool found, reader.next(sample));
-    if (!found) return count;
-  }
-}
-
 base::Result<std::string> format_index(const ShardIndex& index) {
   std::string text = base::str(kVersion, " ", index.samples.size(), "\n");
   for (const auto& members : index.samples) {
@@ -292,14 +282,20 @@ base::Result<ShardSizes> parse_sizes(std::string_view text, const std::string& n
 }
 
 std::string format_sizes(const ShardSizes& sizes) {
-  nlohmann::ordered_json object = nlohmann::ordered_json::object(), sums = object;
+  using Json = nlohmann::ordered_json;
+  Json object = Json::object(), sums = object;
+  // operator[] would compare each name with all names before it.
+  const auto add = [](Json& to, const std::string& name, Json value) {
+    to.get_ref<Json::object_t&>().emplace_back(name, std::move(value));
+  };
   for (const auto& [shard, record] : sizes) {
     const std::string name = base::json_of_bytes(shard);
-    object[name] = record.samples;
+    add(object, name, record.samples);
     if (record.sum)
-      sums[name] = {{"bytes", record.sum->bytes}, {"crc32c", cloud::base64_of_crc32c(record.sum->crc32c)}};
+      add(sums, name,
+          {{"bytes", record.sum->bytes}, {"crc32c", cloud::base64_of_crc32c(record.sum->crc32c)}});
   }
-  if (!sums.empty()) object[kChecksums] = std::move(sums);
+  if (!sums.empty()) add(object, kChecksums, std::move(sums));
   return object.dump(1) + "\n";
 }
 

@@ -38,9 +38,6 @@ struct ShardIndex {
 // Reads the headers of a shard, packed or not; reads all of it if its sum is requested.
 base::Result<ShardIndex> index_shard(const std::string& url, ShardSum* sum = nullptr);
 
-// Returns the number of samples in a shard, counted by its headers.
-base::Result<std::int64_t> count_samples(const std::string& url);
-
 // Returns the text of an index file. White space in a name is written as %20 and the like, because the format
 // has no form for it. Readers that know only the format take the escape for the name.
 base::Result<std::string> format_index(const ShardIndex& index);
@@ -66,7 +63,8 @@ std::vector<std::string> class_names(const std::string& shard);
 base::Status write_text(const std::string& url, const std::string& text);
 
 // The entries of sizes.json: {"train-0000.tar": 2000, …}, the samples of a folder's shards, as webdataset's
-// tools write it; names that are not UTF-8 as in base/json_bytes.h. One entry is Sluice's own: "checksums":
+// tools write it; names that are not UTF-8 as in base/formats/json_bytes.h. One entry is Sluice's own:
+// "checksums":
 // {"train-0000.tar": {"bytes": …, "crc32c": …}, …}, the sums of the shards as Cloud Storage writes them.
 struct ShardRecord {
   ShardRecord(std::int64_t samples = 0) : samples(samples) {}

@@ -10,8 +10,9 @@
 #include <cstring>
 #include <vector>
 
-#include "sluice/base/crc32c.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/crc32c.h"
+#include "sluice/data/shards/open_files.h"
 #include "sluice/data/shards/remote_source.h"
 #include "sluice/data/shards/urls.h"
 
@@ -22,36 +23,102 @@ std::string version_of(const struct stat& facts) {
   return base::str(facts.st_size, " bytes, changed at ", facts.st_mtim.tv_sec, ".", facts.st_mtim.tv_nsec);
 }
 
-class FileSource : public Source {
+// Opens a file for reading; one that finds no free descriptor closes files of other readers first.
+int open_descriptor(const std::string& path) {
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (descriptor < 0 && errno == EMFILE && OpenFile::make_room())
+    descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  return descriptor;
+}
+
+// A regular file by its path, which is closed while the process has too many open files.
+class RegularFileSource : public Source {
  public:
-  FileSource(std::string name, int descriptor, const std::atomic<bool>* cancelled)
-      : name_(std::move(name)), descriptor_(descriptor), cancelled_(cancelled) {
-    struct stat facts {};
-    if (::fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode)) {
-      regular_ = true;
-      size_ = static_cast<std::uint64_t>(facts.st_size);
-      ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_SEQUENTIAL);
-    }
+  RegularFileSource(std::string name, int descriptor, const struct stat& facts)
+      : name_(std::move(name)),
+        descriptor_(descriptor),
+        device_(facts.st_dev),
+        inode_(facts.st_ino),
+        size_(static_cast<std::uint64_t>(facts.st_size)),
+        file_(HeldKind::kFile, [this] { descriptor_.close(); }) {
+    const OpenFile::Use use(file_);
+    ::posix_fadvise(descriptor_.value, 0, 0, POSIX_FADV_SEQUENTIAL);
   }
-  // Checks that the file is still the one that was opened before.
-  base::Status expect(const std::string& version) const {
-    struct stat facts {};
-    if (version.empty() || !regular_ || ::fstat(descriptor_, &facts) != 0) return {};
-    return check_version(name_, version_of(facts), version);
-  }
+
   // Limits reading to the bytes begin … end − 1.
   base::Status limit(std::uint64_t begin, std::optional<std::uint64_t> end) {
-    if (begin == 0 && !end) return {};
-    if (!regular_)
-      return base::fail(Code::kInvalidArgument, "cannot read a part of ", name_, ": expected a regular file");
     if (begin > size_ || end.value_or(size_) > size_ || end.value_or(size_) < begin)
       return base::fail(Code::kOutOfRange, "cannot read bytes ", begin, " to ", end.value_or(size_), " of ",
                         name_, ": it has ", size_);
     limited_ = end.has_value();
     size_ = end.value_or(size_);
-    SLUICE_TRY(const std::uint64_t skipped, skip(begin));
-    static_cast<void>(skipped);
+    position_ = begin;
     return {};
+  }
+
+  base::Result<std::size_t> read(void* bytes, std::size_t size) override {
+    const std::size_t step = limited_ ? std::min(size, static_cast<std::size_t>(size_ - position_)) : size;
+    const OpenFile::Use use(file_);
+    SLUICE_OK(open_again());
+    while (true) {
+      const ssize_t got = ::pread(descriptor_.value, bytes, step, static_cast<off_t>(position_));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return base::fail_errno(errno, "read", name_);
+      position_ += static_cast<std::uint64_t>(got);
+      return static_cast<std::size_t>(got);
+    }
+  }
+
+  base::Result<std::uint64_t> skip(std::uint64_t size) override {
+    const std::uint64_t step = std::min(size, size_ > position_ ? size_ - position_ : 0);
+    position_ += step;
+    return step;
+  }
+
+  const std::string& name() const override { return name_; }
+
+ private:
+  struct Descriptor {
+    explicit Descriptor(int number) : value(number) {}
+    ~Descriptor() { close(); }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    void close() {
+      if (value >= 0) ::close(value);
+      value = -1;
+    }
+    int value;
+  };
+
+  base::Status open_again() {
+    if (descriptor_.value >= 0) return {};
+    descriptor_.value = open_descriptor(name_);
+    struct stat facts {};
+    if (descriptor_.value < 0 || ::fstat(descriptor_.value, &facts) != 0)
+      return base::fail_errno(errno, "open again", name_);
+    if (facts.st_dev != device_ || facts.st_ino != inode_)
+      return base::fail(Code::kDataLoss, name_,
+                        " was replaced while it was read: bring the former file back, or start again");
+    ::posix_fadvise(descriptor_.value, 0, 0, POSIX_FADV_SEQUENTIAL);
+    return {};
+  }
+
+  const std::string name_;
+  Descriptor descriptor_;
+  const dev_t device_;
+  const ino_t inode_;
+  bool limited_ = false;
+  std::uint64_t size_, position_ = 0;
+  OpenFile file_;
+};
+
+// What is no regular file, such as a pipe or a terminal, and stdin.
+class FileSource : public Source {
+ public:
+  FileSource(std::string name, int descriptor, const std::atomic<bool>* cancelled)
+      : name_(std::move(name)), descriptor_(descriptor), cancelled_(cancelled) {
+    struct stat facts {};
+    regular_ = ::fstat(descriptor_, &facts) == 0 && S_ISREG(facts.st_mode);
   }
   ~FileSource() override {
     if (descriptor_ != STDIN_FILENO) ::close(descriptor_);
@@ -60,23 +127,10 @@ class FileSource : public Source {
   base::Result<std::size_t> read(void* bytes, std::size_t size) override {
     while (true) {
       SLUICE_OK(wait());
-      const std::size_t step = limited_ ? std::min(size, static_cast<std::size_t>(size_ - position_)) : size;
-      const ssize_t got = ::read(descriptor_, bytes, step);
-      if (got >= 0) {
-        position_ += static_cast<std::uint64_t>(got);
-        return static_cast<std::size_t>(got);
-      }
+      const ssize_t got = ::read(descriptor_, bytes, size);
+      if (got >= 0) return static_cast<std::size_t>(got);
       if (errno != EINTR && errno != EAGAIN) return base::fail_errno(errno, "read", name_);
     }
-  }
-
-  base::Result<std::uint64_t> skip(std::uint64_t size) override {
-    if (!regular_) return Source::skip(size);
-    const std::uint64_t step = std::min(size, size_ > position_ ? size_ - position_ : 0);
-    if (::lseek(descriptor_, static_cast<off_t>(step), SEEK_CUR) < 0)
-      return base::fail_errno(errno, "seek in", name_);
-    position_ += step;
-    return step;
   }
 
   const std::string& name() const override { return name_; }
@@ -92,11 +146,10 @@ class FileSource : public Source {
     return {};
   }
 
-  std::string name_;
-  int descriptor_;
+  const std::string name_;
+  const int descriptor_;
   const std::atomic<bool>* cancelled_;
-  bool regular_ = false, limited_ = false;
-  std::uint64_t size_ = 0, position_ = 0;
+  bool regular_ = false;
 };
 
 // Adds up the bytes that it hands on.
@@ -199,7 +252,7 @@ base::Result<int> open_file(const std::string& url) {
     return base::fail(Code::kInvalidArgument, "'", url,
                       "' is a folder: expected a tar file; to read all shards in ", "it, write '", url,
                       "/*.tar'");
-  const int descriptor = ::open(url.c_str(), O_RDONLY | O_CLOEXEC);
+  const int descriptor = open_descriptor(url);
   if (descriptor < 0) return base::fail_errno(errno, "open", url);
   return descriptor;
 }
@@ -235,8 +288,15 @@ base::Result<std::uint64_t> Source::skip(std::uint64_t size) {
 
 base::Result<std::unique_ptr<Source>> open_file_source(const std::string& url, const SourceOptions& options) {
   SLUICE_TRY(const int descriptor, open_file(url));
-  auto source = std::make_unique<FileSource>(url == "-" ? "stdin" : url, descriptor, options.cancelled);
-  SLUICE_OK(source->expect(options.version));
+  struct stat facts {};
+  if (url == "-" || ::fstat(descriptor, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    auto source = std::make_unique<FileSource>(url == "-" ? "stdin" : url, descriptor, options.cancelled);
+    if (options.begin == 0 && !options.end) return source;
+    return base::fail(Code::kInvalidArgument, "cannot read a part of ", source->name(),
+                      ": expected a regular file");
+  }
+  auto source = std::make_unique<RegularFileSource>(url, descriptor, facts);
+  SLUICE_OK(check_version(url, version_of(facts), options.version));
   SLUICE_OK(source->limit(options.begin, options.end));
   return source;
 }
@@ -255,7 +315,25 @@ base::Result<std::unique_ptr<Source>> open_stored_source(const std::string& url,
   return open_file_source(url, options);
 }
 
+// Passes over what is before an offset in the unpacked bytes.
+base::Result<std::unique_ptr<Source>> skipped_to(std::unique_ptr<Source> source, std::uint64_t offset) {
+  SLUICE_TRY(const std::uint64_t passed, source->skip(offset));
+  if (passed == offset) return source;
+  return base::fail(Code::kDataLoss, source->name(), ": it unpacks to ", passed,
+                    " bytes: expected more than ", offset);
+}
+
 base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const SourceOptions& options) {
+  const auto place = options.places && options.unpacked_begin > 0
+                         ? options.places->last_before(options.unpacked_begin)
+                         : std::nullopt;
+  if (place) {
+    SourceOptions rest = options;
+    rest.begin = place->packed;
+    SLUICE_TRY(auto packed, open_stored_source(url, rest));
+    return skipped_to(gzip_source_at(std::move(packed), *place, options.places),
+                      options.unpacked_begin - place->unpacked);
+  }
   SLUICE_TRY(std::unique_ptr<Source> source, open_stored_source(url, options));
   if (options.sum != nullptr) source = std::make_unique<SummedSource>(std::move(source), options.sum);
   if (options.begin > 0) return source;
@@ -271,12 +349,14 @@ base::Result<std::unique_ptr<Source>> open_source(const std::string& url, const 
   ahead.resize(have);
   SLUICE_OK(check_readable(source->name(), ahead));
   const Packing packing = packing_of(ahead);
+  if (options.packing != nullptr) *options.packing = packing;
   if (packing != Packing::kNone && options.end)
     return base::fail(Code::kInvalidArgument, "cannot read a part of ", source->name(), ": it is packed (",
                       packing == Packing::kGzip ? "gzip" : "zstd", ")");
   source = std::make_unique<RejoinedSource>(std::move(ahead), std::move(source));
-  if (packing == Packing::kGzip) source = gzip_source(std::move(source));
+  if (packing == Packing::kGzip) source = gzip_source(std::move(source), options.places);
   if (packing == Packing::kZstd) source = zstd_source(std::move(source));
+  if (options.unpacked_begin > 0) return skipped_to(std::move(source), options.unpacked_begin);
   return source;
 }
 

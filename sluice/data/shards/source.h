@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "sluice/base/result.h"
+#include "sluice/data/shards/unpack_places.h"
 
 namespace sluice::data {
 
@@ -32,6 +33,10 @@ class Source {
   virtual const std::string& name() const = 0;
 };
 
+// The packing of a file, by its first 10 bytes. bzip2 and xz are recognised, but not unpacked.
+enum class Packing { kNone, kGzip, kZstd, kBzip2, kXz };
+Packing packing_of(std::string_view first);
+
 struct SourceOptions {
   // While this is true, a read that would wait for a terminal or a pipe ends with kCancelled.
   const std::atomic<bool>* cancelled = nullptr;
@@ -47,6 +52,12 @@ struct SourceOptions {
   // The sum that the stored bytes should have: another one is kDataLoss at their end. It is compared if all
   // bytes are read from front to back, but not after a long passage was passed over.
   std::optional<ShardSum> expected;
+  // Receives how the shard is packed, unless a part after its start is opened.
+  Packing* packing = nullptr;
+  // For a packed shard that is read as a whole: the offset in the unpacked bytes where reading begins, and
+  // the places in it from which gzip can be unpacked, which are used and added.
+  std::uint64_t unpacked_begin = 0;
+  std::shared_ptr<UnpackPlaces> places = nullptr;
   // The folder in which remote objects are kept, and the most bytes in it. Empty: no cache.
   std::string cache_folder;
   std::uint64_t cache_bytes = 0;
@@ -82,13 +93,13 @@ base::Result<ShardSum> sum_source(const std::string& url);
 // Returns a source of bytes in memory: for tests and for members that are archives themselves.
 std::unique_ptr<Source> memory_source(std::string name, std::string bytes);
 
-// The packing of a file, by its first 10 bytes. bzip2 and xz are recognised, but not unpacked.
-enum class Packing { kNone, kGzip, kZstd, kBzip2, kXz };
-Packing packing_of(std::string_view first);
-
 // Unpackers over another source. Damaged and cut-off streams are errors; several gzip or zstd frames in a row
 // are read as one.
-std::unique_ptr<Source> gzip_source(std::unique_ptr<Source> packed);
+std::unique_ptr<Source> gzip_source(std::unique_ptr<Source> packed,
+                                    std::shared_ptr<UnpackPlaces> places = nullptr);
+// Unpacks from a place on; `packed` begins there.
+std::unique_ptr<Source> gzip_source_at(std::unique_ptr<Source> packed, const UnpackPlaces::Place& place,
+                                       std::shared_ptr<UnpackPlaces> places);
 std::unique_ptr<Source> zstd_source(std::unique_ptr<Source> packed);
 
 // Unpacks the whole of a gzip stream.

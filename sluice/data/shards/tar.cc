@@ -15,7 +15,6 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::size_t kBufferBytes = 1 << 17;
 constexpr std::uint64_t kMaxExtensionBytes = 1 << 20;  // long names and PAX records
 constexpr std::size_t kSmallPayload = 1 << 14;
 constexpr std::uint64_t kPayloadStep = 1 << 24;  // a damaged size must not take all memory at once
@@ -106,7 +105,7 @@ struct TarReader::Header {
 };
 
 TarReader::TarReader(std::unique_ptr<Source> source, ArchivePart part)
-    : source_(std::move(source)), buffer_(kBufferBytes), offset_(part.begin), part_(part) {}
+    : source_(std::move(source)), offset_(part.begin), part_(part) {}
 
 template <typename... Pieces>
 tl::unexpected<Error> TarReader::broken(const Pieces&... cause) const {
@@ -118,6 +117,7 @@ tl::unexpected<Error> TarReader::broken(const Pieces&... cause) const {
 base::Result<std::string_view> TarReader::view(std::size_t size) {
   if (have_ - used_ < size) {
     have_ -= used_;
+    if (have_ == 0) buffer_.fit(size);
     std::memmove(buffer_.data(), buffer_.data() + used_, have_);
     used_ = 0;
     while (have_ < size) {
@@ -138,6 +138,7 @@ base::Result<std::size_t> TarReader::fill(void* bytes, std::size_t size) {
   std::size_t done = 0;
   while (done < size) {
     if (used_ == have_) {
+      buffer_.fit();
       const bool direct = size - done >= buffer_.size();
       SLUICE_TRY(const std::size_t got,
                  source_->read(direct ? out + done : buffer_.data(), direct ? size - done : buffer_.size()));
@@ -186,7 +187,7 @@ base::Status TarReader::read_payload(std::string& payload) {
     const std::size_t before = payload.size();
     const std::size_t step = std::min(payload_left_, kPayloadStep);
     std::size_t got = 0;
-    if (step < kSmallPayload) {  // without filling it with zeros first
+    if (step < std::min(kSmallPayload, buffer_.size())) {  // without filling it with zeros first
       SLUICE_TRY(const std::string_view bytes, view(step));
       payload.append(bytes);
       got = bytes.size();

@@ -14,8 +14,8 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "sluice/data/shards/open_files.h"
 #include "sluice/data/shards/source.h"
 
 namespace sluice::data {
@@ -86,7 +86,7 @@ class TarReader {
   tl::unexpected<Error> broken(const Pieces&... cause) const;
 
   std::unique_ptr<Source> source_;
-  std::vector<char> buffer_;
+  ReadBuffer buffer_;
   std::size_t used_ = 0, have_ = 0;
   std::uint64_t offset_ = 0;        // of the next byte that view() and fill() give
   std::uint64_t payload_left_ = 0;  // bytes of the current member

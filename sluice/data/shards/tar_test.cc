@@ -250,7 +250,7 @@ std::string zstd(const std::string& bytes) {
 }
 
 TEST(Tar, PackedShardsAreUnpackedAndCheckedToTheirEnd) {
-  const std::string gzip = test::base64(test::kTarWebdataset);
+  const std::string gzip = test::from_base64(test::kTarWebdataset);
   EXPECT_EQ(read_tar(gzip_source(memory_source("s.tar.gz", gzip)))->files.size(), 9u);
   for (std::size_t size = 0; size < gzip.size(); ++size)
     EXPECT_FALSE(read_tar(gzip_source(memory_source("s.tar.gz", gzip.substr(0, size))))) << size;
@@ -268,7 +268,7 @@ TEST(Tar, FilesAreRecognisedByTheirFirstBytes) {
     ASSERT_TRUE(source);
     EXPECT_EQ(read_tar(std::move(*source))->files.size(), 4u);
   }
-  EXPECT_EQ(read_tar(*open_source(folder.write("gzip", test::base64(test::kTarGnu))))->files.size(), 2u);
+  EXPECT_EQ(read_tar(*open_source(folder.write("gzip", test::from_base64(test::kTarGnu))))->files.size(), 2u);
   EXPECT_THAT(open_source(folder.path()).error().what(), HasSubstr("is a folder"));
   EXPECT_THAT(open_file_source("gs://bucket/x.tar").error().what(), HasSubstr("expected a local file"));
   EXPECT_EQ(open_source(folder.path("none")).error().code(), Code::kNotFound);

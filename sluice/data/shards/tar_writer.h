@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/result.h"
 
 namespace sluice::data {

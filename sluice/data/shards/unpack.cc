@@ -4,26 +4,47 @@
 #include <zstd_errors.h>
 
 #include <algorithm>
+#include <atomic>
+#include <iterator>
+#include <utility>
 #include <vector>
 
 #include "sluice/data/memory.h"
+#include "sluice/data/shards/open_files.h"
 #include "sluice/data/shards/source.h"
+#include "sluice/data/shards/unpack_places.h"
 
 namespace sluice::data {
+
+// zlib's state between two bytes of output. Copies of a state continue with the same bytes and checksum.
+struct UnpackPlaces::State {
+  State(z_stream& stream, bool between_members)
+      : between(between_members), ready(inflateCopy(&copy, &stream) == Z_OK) {}
+  ~State() {
+    if (ready) inflateEnd(&copy);
+  }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  mutable z_stream copy{};  // inflateCopy() takes it as not const, and does not change it
+  const bool between;
+  const bool ready;
+};
+
 namespace {
 
-constexpr std::size_t kInputBytes = 1 << 17;
+std::atomic<std::uint64_t> all_unpacked{0};
 
 // The common part of both unpackers: a buffer of packed bytes that is filled from the source below.
 class UnpackingSource : public Source {
  public:
-  explicit UnpackingSource(std::unique_ptr<Source> packed)
-      : packed_(std::move(packed)), input_(kInputBytes) {}
+  explicit UnpackingSource(std::unique_ptr<Source> packed) : packed_(std::move(packed)) {}
   const std::string& name() const override { return packed_->name(); }
 
  protected:
   // Fills the empty buffer; false at the end of the packed bytes.
   base::Result<bool> refill() {
+    input_.fit();
     SLUICE_TRY(have_, packed_->read(input_.data(), input_.size()));
     used_ = 0;
     consumed_ += have_;
@@ -35,15 +56,25 @@ class UnpackingSource : public Source {
   }
 
   std::unique_ptr<Source> packed_;
-  std::vector<unsigned char> input_;
+  ReadBuffer input_;
   std::size_t used_ = 0, have_ = 0;
   std::uint64_t consumed_ = 0;
 };
 
 class GzipSource : public UnpackingSource {
  public:
-  explicit GzipSource(std::unique_ptr<Source> packed) : UnpackingSource(std::move(packed)) {
+  explicit GzipSource(std::unique_ptr<Source> packed, std::shared_ptr<UnpackPlaces> places = nullptr)
+      : UnpackingSource(std::move(packed)), places_(std::move(places)) {
     ready_ = inflateInit2(&stream_, 15 + 16) == Z_OK;  // 16: a gzip header and its checksum are demanded
+  }
+  // Continues at a place; `packed` begins there.
+  GzipSource(std::unique_ptr<Source> packed, const UnpackPlaces::Place& place,
+             std::shared_ptr<UnpackPlaces> places)
+      : UnpackingSource(std::move(packed)), places_(std::move(places)) {
+    ready_ = inflateCopy(&stream_, &place.state->copy) == Z_OK;
+    between_ = place.state->between;
+    unpacked_ = place.unpacked;
+    consumed_ = place.packed;
   }
   ~GzipSource() override {
     if (ready_) inflateEnd(&stream_);
@@ -64,12 +95,16 @@ class GzipSource : public UnpackingSource {
       between_ = false;
       SLUICE_OK(inflate_some());
     }
-    return static_cast<std::size_t>(room - stream_.avail_out);
+    const auto got = static_cast<std::size_t>(room - stream_.avail_out);
+    unpacked_ += got;
+    UnpackPlaces::count_unpacked(got);
+    if (places_ != nullptr && places_->wants(unpacked_)) add_place();
+    return got;
   }
 
  private:
   base::Status inflate_some() {
-    stream_.next_in = input_.data() + used_;
+    stream_.next_in = reinterpret_cast<unsigned char*>(input_.data()) + used_;
     stream_.avail_in = static_cast<uInt>(have_ - used_);
     const int status = inflate(&stream_, Z_NO_FLUSH);
     used_ = have_ - stream_.avail_in;
@@ -81,7 +116,14 @@ class GzipSource : public UnpackingSource {
     return {};
   }
 
+  void add_place() {
+    auto state = std::make_shared<const UnpackPlaces::State>(stream_, between_);
+    if (state->ready) places_->add({unpacked_, consumed_ - (have_ - used_), std::move(state)});
+  }
+
   z_stream stream_{};
+  const std::shared_ptr<UnpackPlaces> places_;
+  std::uint64_t unpacked_ = 0;
   bool ready_ = false;
   bool between_ = false;  // after the end of one gzip member, before another or the end
 };
@@ -149,8 +191,42 @@ Packing packing_of(std::string_view first) {
   return Packing::kNone;
 }
 
-std::unique_ptr<Source> gzip_source(std::unique_ptr<Source> packed) {
-  return std::make_unique<GzipSource>(std::move(packed));
+std::optional<UnpackPlaces::Place> UnpackPlaces::last_before(std::uint64_t unpacked) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = places_.upper_bound(unpacked);
+  return after == places_.begin() ? std::nullopt : std::optional(std::prev(after)->second);
+}
+
+bool UnpackPlaces::wants(std::uint64_t unpacked) const {
+  const std::lock_guard lock(mutex_);
+  const auto after = places_.upper_bound(unpacked);
+  const std::uint64_t before = after == places_.begin() ? 0 : std::prev(after)->first;
+  return unpacked >= before + spacing_;
+}
+
+void UnpackPlaces::add(Place place) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t at = place.unpacked;
+  places_.emplace(at, std::move(place));
+  if (places_.size() <= kMaxPlaces) return;
+  // Every second one goes.
+  spacing_ *= 2;
+  for (auto one = places_.begin(); one != places_.end();) {
+    one = places_.erase(one);
+    if (one != places_.end()) ++one;
+  }
+}
+
+std::uint64_t UnpackPlaces::unpacked_bytes() { return all_unpacked; }
+void UnpackPlaces::count_unpacked(std::uint64_t bytes) { all_unpacked += bytes; }
+
+std::unique_ptr<Source> gzip_source(std::unique_ptr<Source> packed, std::shared_ptr<UnpackPlaces> places) {
+  return std::make_unique<GzipSource>(std::move(packed), std::move(places));
+}
+
+std::unique_ptr<Source> gzip_source_at(std::unique_ptr<Source> packed, const UnpackPlaces::Place& place,
+                                       std::shared_ptr<UnpackPlaces> places) {
+  return std::make_unique<GzipSource>(std::move(packed), place, std::move(places));
 }
 
 std::unique_ptr<Source> zstd_source(std::unique_ptr<Source> packed) {

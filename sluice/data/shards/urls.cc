@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/cloud/store.h"
 
 namespace sluice::data {

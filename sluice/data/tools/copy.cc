@@ -5,8 +5,8 @@
 #include <mutex>
 #include <set>
 
-#include "sluice/base/file.h"
-#include "sluice/base/safe_join.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/safe_join.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/shards/remote_source.h"

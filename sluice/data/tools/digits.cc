@@ -3,7 +3,7 @@
 #include <cmath>
 #include <map>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/images/image.h"

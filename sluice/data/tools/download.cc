@@ -8,10 +8,10 @@
 #include <optional>
 #include <vector>
 
-#include "sluice/base/file.h"
-#include "sluice/base/sha256.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/sha256.h"
 #include "sluice/cloud/certificates.h"
-#include "sluice/cloud/secret.h"
+#include "sluice/cloud/credentials/secret.h"
 #include "sluice/data/shards/source.h"
 
 namespace sluice::data {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sluice/base/sha256.h"
+#include "sluice/base/formats/sha256.h"
 #include "sluice/data/images/resize.h"
 
 namespace sluice::data {

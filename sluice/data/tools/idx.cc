@@ -3,7 +3,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
 #include "sluice/data/images/image.h"
 #include "sluice/data/shards/source.h"

@@ -7,8 +7,9 @@
 #include <mutex>
 #include <set>
 
-#include "sluice/base/quantity.h"
-#include "sluice/base/shown_url.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/shown_url.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"
@@ -147,9 +148,7 @@ class ShardCheck {
         add(at(member) + " continues a sample that ended before: members of a sample must follow each other");
     }
     Field field;
-    field.extension = name.extension;
-    std::transform(field.extension.begin(), field.extension.end(), field.extension.begin(),
-                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    field.extension = base::lower_case(name.extension);
     field.member = member.name;
     field.offset = member.offset;
     if (extensions_.add(sample_, field.extension) != nullptr)

@@ -9,9 +9,10 @@
 #include <optional>
 #include <set>
 
-#include "sluice/base/file.h"
-#include "sluice/base/printable.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/printable.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/remote_source.h"
 #include "sluice/data/tools/table.h"
@@ -26,16 +27,10 @@ struct ImageFile {
   std::int64_t label = 0;
 };
 
-std::string in_small_letters(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 std::string extension_of(const std::string& path) {
   std::string extension = std::filesystem::path(path).extension().string();
   if (!extension.empty()) extension.erase(0, 1);
-  return in_small_letters(std::move(extension));
+  return base::lower_case(std::move(extension));
 }
 
 bool is_image(const std::string& path) { return format_of(extension_of(path)) == Format::kImage; }
@@ -137,7 +132,7 @@ base::Result<std::vector<ImageFile>> from_deepest_folders(const std::string& fol
     }
     const std::string name = std::filesystem::path(rest).parent_path().filename().string();
     const std::string first = rest.substr(0, rest.find('/'));
-    if (part_names.contains(in_small_letters(first)) && rest.rfind('/') > first.size()) parts.insert(first);
+    if (part_names.contains(base::lower_case(first)) && rest.rfind('/') > first.size()) parts.insert(first);
     classes[name].push_back({path, extension_of(path), name, "", 0});
   }
   if (classes.empty())

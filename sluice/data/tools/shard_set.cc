@@ -11,9 +11,9 @@
 #include <optional>
 #include <sstream>
 
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
-#include "sluice/base/quantity.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/decode/decode.h"
@@ -336,12 +336,7 @@ base::Result<ShardSizes> sizes_of_other_sets(const ShardOptions& options) {
 }
 
 base::Status write_lines(const std::string& path, const std::vector<std::string>& lines) {
-  const std::string text = base::join(lines, "\n") + "\n";
-  if (!cloud::is_object_url(path)) return base::write_file_atomically(path, text);
-  SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(path));
-  SLUICE_TRY(const cloud::Store* store, cloud::store_of(name));
-  SLUICE_TRY([[maybe_unused]] const auto facts, store->upload_text(text, name));
-  return {};
+  return write_text(path, base::join(lines, "\n") + "\n");
 }
 
 void remove_leftovers(const std::string& folder) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/tools/shard_store.h"

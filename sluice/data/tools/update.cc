@@ -6,10 +6,11 @@
 #include <optional>
 #include <set>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"
@@ -49,7 +50,7 @@ base::Result<Changes> changes_in(const UpdateOptions& options) {
     if (!split || split->extension.empty())
       return base::fail(Code::kInvalidArgument, path, " is no member of a sample: expected files named ",
                         "KEY.EXTENSION, as 'sluice data cat --out' writes them");
-    const std::string extension = lower_case(split->extension);
+    const std::string extension = base::lower_case(split->extension);
     if (!changes[std::string(split->key)]
              .emplace(extension, NewMember{std::string(split->extension), path})
              .second)
@@ -132,7 +133,7 @@ class Rewriting {
       if (member.kind != MemberKind::kFile) continue;
       const auto name = split_name(member.name);
       if (name && name->key != key_) SLUICE_OK(begin_sample(std::string(name->key), writer));
-      const auto change = name ? left_.find(lower_case(name->extension)) : left_.end();
+      const auto change = name ? left_.find(base::lower_case(name->extension)) : left_.end();
       if (change == left_.end()) {
         SLUICE_OK(reader.read_payload(payload));
       } else {

@@ -9,12 +9,12 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/capture/replay.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/exact.h"
+#include "sluice/device/program/record.h"
 #include "sluice/device/random.h"
-#include "sluice/device/record.h"
 #include "sluice/device/runtime.h"
 
 namespace sluice {

@@ -8,10 +8,10 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/random.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/runtime.h"
-#include "sluice/device/trace.h"
 
 namespace sluice::device {
 namespace {

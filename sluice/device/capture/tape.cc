@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "sluice/base/strings.h"
-#include "sluice/device/instance.h"
-#include "sluice/device/trace.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/device/program/instance.h"
+#include "sluice/device/program/trace.h"
 
 namespace sluice::device {
 namespace {

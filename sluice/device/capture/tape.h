@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "sluice/device/capture/step_numbers.h"
-#include "sluice/device/lower.h"
-#include "sluice/device/program.h"
+#include "sluice/device/program/lower.h"
+#include "sluice/device/program/program.h"
 #include "sluice/device/storage.h"
 
 namespace sluice::device {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sluice/device/capture/tape.h"
-#include "sluice/device/trace.h"
+#include "sluice/device/program/trace.h"
 
 namespace sluice::device {
 

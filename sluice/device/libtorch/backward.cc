@@ -8,7 +8,7 @@
 #include <optional>
 #include <thread>
 
-#include "sluice/device/trace.h"
+#include "sluice/device/program/trace.h"
 
 namespace sluice::device {
 namespace {

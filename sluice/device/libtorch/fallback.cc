@@ -8,16 +8,16 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/strings.h"
-#include "sluice/device/call_arguments.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/operators/host_shapes.h"
 #include "sluice/device/operators/value_shapes.h"
-#include "sluice/device/record.h"
+#include "sluice/device/program/call_arguments.h"
+#include "sluice/device/program/record.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/recompiles.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
 
 namespace sluice::device {

@@ -6,7 +6,7 @@
 #include <torch/library.h>
 
 #include "sluice/base/error.h"
-#include "sluice/device/record.h"
+#include "sluice/device/program/record.h"
 
 namespace sluice::device {
 namespace {

@@ -20,10 +20,10 @@
 #include <vector>
 
 #include "sluice/base/check.h"
-#include "sluice/device/record.h"
+#include "sluice/device/program/record.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 
 namespace sluice::device {
 namespace {

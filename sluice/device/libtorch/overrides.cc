@@ -6,6 +6,7 @@
 #include <c10/core/Storage.h>
 #include <c10/core/StorageImpl.h>
 #include <dlfcn.h>
+#include <torch/csrc/autograd/variable.h>
 #include <torch/csrc/jit/serialization/import_read.h>
 #include <torch/csrc/jit/serialization/pickler.h>
 #include <torch/optim/optimizer.h>
@@ -20,7 +21,8 @@
 #include "sluice/base/check.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/device/libtorch/view_chains.h"
 
 // LibTorch finds these by name, so they are visible even if everything else is hidden.
 #define SLUICE_OVERRIDE __attribute__((visibility("default")))
@@ -186,6 +188,20 @@ SLUICE_OVERRIDE serialize::InputArchive& operator>>(serialize::InputArchive& arc
 }
 
 }  // namespace torch::optim
+
+// A view of a view.
+SLUICE_OVERRIDE torch::autograd::ViewInfo torch::autograd::ViewInfo::chain(
+    const Variable& base, const Variable& tensor, std::unique_ptr<ViewFunc> view_func,
+    std::function<Variable(const Variable&)> rev_view_func) const {
+  static const auto next = sluice::device::original(&ViewInfo::chain);
+  if (!sluice::device::is_xla(tensor))
+    return (this->*next)(base, tensor, std::move(view_func), std::move(rev_view_func));
+  return sluice::device::short_chain(
+      *this, tensor, std::move(view_func), std::move(rev_view_func),
+      [&](std::unique_ptr<ViewFunc> function, sluice::device::ReverseView reverse) {
+        return (this->*next)(base, tensor, std::move(function), std::move(reverse));
+      });
+}
 
 // Tensor::is_alias_of compares the memory of storages that are not the same object.
 SLUICE_OVERRIDE bool c10::isSharedStorageAlias(const Storage& one, const Storage& other) {

@@ -1,5 +1,5 @@
 // The functions of LibTorch that this library replaces, because LibTorch offers no other hook: torch::save,
-// torch::load and raw memory for tensors of the xla device, and LBFGS's step (lbfgs.cc).
+// torch::load, raw memory and views of views for tensors of the xla device, and LBFGS's step (lbfgs.cc).
 //
 // A symbol of the program, or of a library in front of LibTorch, is found before LibTorch's own, even by
 // LibTorch itself. Each replacement calls the original, and behaves differently only for the xla device.

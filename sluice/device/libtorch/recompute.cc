@@ -13,9 +13,9 @@
 #include "sluice/base/error.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 
 namespace sluice {
 namespace recompute_detail {

@@ -14,7 +14,7 @@
 #include <string_view>
 #include <utility>
 
-#include "sluice/device/call_arguments.h"
+#include "sluice/device/program/call_arguments.h"
 #include "sluice/device/storage.h"
 
 namespace sluice::device {

@@ -8,7 +8,7 @@
 
 #include <vector>
 
-#include "sluice/device/instance.h"
+#include "sluice/device/program/instance.h"
 
 namespace sluice::device {
 

@@ -10,7 +10,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/device/operators/own_operation.h"
-#include "sluice/device/record.h"
+#include "sluice/device/program/record.h"
 
 namespace sluice::device {
 namespace {

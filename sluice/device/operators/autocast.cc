@@ -4,7 +4,7 @@
 #include <torch/library.h>
 
 #include "sluice/device/device.h"
-#include "sluice/device/record.h"
+#include "sluice/device/program/record.h"
 
 namespace sluice::device {
 

@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
-#include "sluice/device/record.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/device/program/record.h"
 #include "sluice/device/storage.h"
 
 namespace sluice::device {

@@ -4,16 +4,17 @@
 #include <ATen/ops/empty.h>
 #include <torch/library.h>
 
+#include <list>
 #include <vector>
 
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/libtorch/torch_error.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
 
 namespace sluice::device {
@@ -28,8 +29,9 @@ struct Status {
   std::vector<pjrt::Event> copied;
 };
 
-std::vector<Status>& statuses() {
-  static auto* all = new std::vector<Status>();
+// A list, because a program in a loop has thousands, which leave it one by one.
+std::list<Status>& statuses() {
+  static auto* all = new std::list<Status>();
   return *all;
 }
 
@@ -90,14 +92,14 @@ void copy_statuses() {
 }
 
 void check_statuses(int64_t launch) {
-  std::vector<Status>& all = statuses();
-  for (size_t i = 0; i < all.size();) {
-    if (all[i].data == nullptr || all[i].data->launch > launch) {
-      ++i;
+  std::list<Status>& all = statuses();
+  for (auto next = all.begin(); next != all.end();) {
+    if (next->data == nullptr || next->data->launch > launch) {
+      ++next;
       continue;
     }
-    const Status status = std::move(all[i]);
-    all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+    const Status status = std::move(*next);
+    next = all.erase(next);
     check(status);
   }
 }

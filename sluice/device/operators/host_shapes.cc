@@ -16,15 +16,15 @@
 #include <vector>
 
 #include "sluice/base/log.h"
-#include "sluice/base/strings.h"
-#include "sluice/device/call_arguments.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/host_copy.h"
+#include "sluice/device/program/call_arguments.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/report/frames.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/recompiles.h"
 #include "sluice/device/runtime.h"
-#include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
 
 namespace sluice::device {

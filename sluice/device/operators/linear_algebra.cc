@@ -19,8 +19,8 @@
 #include <limits>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
-#include "sluice/device/record.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/device/program/record.h"
 
 namespace sluice::device {
 namespace {

@@ -1,6 +1,6 @@
 // lstm, gru, rnn_tanh and rnn_relu as loops. LibTorch would split them into about twenty operations per step.
 // Here each layer and direction is one product over all steps, and one operation of Sluice's own for the rest
-// (ops/recurrent.cc), so that a program does not grow with the length of a sequence.
+// (ops/layers/recurrent.cc), so that a program does not grow with the length of a sequence.
 #include <ATen/Functions.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/ops/lstm_native.h>
@@ -9,7 +9,7 @@
 
 #include "sluice/device/operators/own_operation.h"
 #include "sluice/device/operators/recurrent.h"
-#include "sluice/device/record.h"
+#include "sluice/device/program/record.h"
 #include "sluice/device/storage.h"
 
 namespace sluice::device {
@@ -23,7 +23,7 @@ using Two = std::tuple<Tensor, Tensor>;
 using Three = std::tuple<Tensor, Tensor, Tensor>;
 using Five = std::tuple<Tensor, Tensor, Tensor, Tensor, Tensor>;
 
-// Each row of ops/recurrent.cc documents its results.
+// Each row of ops/layers/recurrent.cc documents its results.
 constexpr const char* kSchemas[] = {
     "lstm_steps(Tensor gates, Tensor hidden, Tensor cell, Tensor weight, Tensor? batch_sizes, bool reverse, "
     "bool for_gradient) -> (Tensor, Tensor, Tensor, Tensor, Tensor)",
@@ -257,6 +257,8 @@ void check(const Network& n, const Sequences& sequences, at::ScalarType type, co
   }
 }
 
+}  // namespace
+
 Results run_steps(const Network& n, const Tensor& input, const Tensor& batch_sizes, const Tensor& hidden,
                   const Tensor& cells) {
   if (input.dim() != 3) n.fail("'input' of 3 dimensions, found ", input.sizes());
@@ -266,6 +268,8 @@ Results run_steps(const Network& n, const Tensor& input, const Tensor& batch_siz
   results.rows = results.rows.view({sequences.steps, sequences.batch, results.rows.size(1)});
   return results;
 }
+
+namespace {
 
 Results run_input(const Network& n, const Tensor& input, const Tensor& hidden, const Tensor& cells,
                   bool batch_first) {
@@ -366,11 +370,6 @@ Two packed_rnn(const Tensor& data, const Tensor& batch_sizes, const Tensor& hx, 
 }
 
 }  // namespace
-
-Results run_padded(const Network& network, const Tensor& input, const Tensor& batch_sizes,
-                   const Tensor& hidden, const Tensor& cells) {
-  return run_steps(network, input, batch_sizes, hidden, cells);
-}
 
 void register_recurrent() {
   static auto* own = new torch::Library(torch::Library::FRAGMENT, "sluice", std::nullopt, __FILE__, __LINE__);

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::device {
 
@@ -36,10 +36,10 @@ struct Results {
 };
 
 // Runs the network over `input`, [steps, batch, features]. Step t has the first batch_sizes[t] sequences;
-// `batch_sizes` (int64, on the device) never grows. The output, [steps, batch, …], has any finite
-// values after a sequence's end. `cells` is undefined except for an LSTM. Throws sluice::Error for other
-// shapes.
-Results run_padded(const Network& network, const at::Tensor& input, const at::Tensor& batch_sizes,
-                   const at::Tensor& hidden, const at::Tensor& cells);
+// `batch_sizes` (int64, on the device) never grows. Where it is undefined, every step has all sequences. The
+// output, [steps, batch, …], has any finite values after a sequence's end. `cells` is undefined except for an
+// LSTM. Throws sluice::Error for other shapes.
+Results run_steps(const Network& network, const at::Tensor& input, const at::Tensor& batch_sizes,
+                  const at::Tensor& hidden, const at::Tensor& cells);
 
 }  // namespace sluice::device

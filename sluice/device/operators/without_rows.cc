@@ -8,14 +8,14 @@
 #include <torch/library.h>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/libtorch/overlap.h"
 #include "sluice/device/operators/host_shapes.h"
-#include "sluice/device/record.h"
+#include "sluice/device/program/record.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 #include "sluice/device/transfer.h"
 
 namespace sluice::device {

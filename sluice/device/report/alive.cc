@@ -4,9 +4,9 @@
 #include <atomic>
 #include <mutex>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
-#include "sluice/device/trace.h"
 
 namespace sluice::device {
 namespace {

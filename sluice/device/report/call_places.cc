@@ -7,8 +7,8 @@
 #include <map>
 #include <vector>
 
+#include "sluice/device/program/trace.h"
 #include "sluice/device/report/frames.h"
-#include "sluice/device/trace.h"
 
 namespace sluice::device {
 namespace {

@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/hash.h"
+#include "sluice/base/formats/hash.h"
 #include "sluice/base/process.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::device {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "sluice/device/program.h"
+#include "sluice/device/program/program.h"
 
 namespace sluice::device {
 

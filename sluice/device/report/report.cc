@@ -4,14 +4,14 @@
 #include <mutex>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/device.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/report/busy_clock.h"
 #include "sluice/device/report/frames.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/runtime.h"
-#include "sluice/device/trace.h"
 
 namespace sluice::device {
 namespace {

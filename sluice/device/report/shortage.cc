@@ -2,11 +2,11 @@
 
 #include <algorithm>
 
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/report/alive.h"
 #include "sluice/device/runtime.h"
-#include "sluice/device/trace.h"
 #include "sluice/stablehlo/location.h"
 
 namespace sluice::device {

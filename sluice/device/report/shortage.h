@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "sluice/base/error.h"
-#include "sluice/device/program.h"
+#include "sluice/device/program/program.h"
 
 namespace sluice::device {
 

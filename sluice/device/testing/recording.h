@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "sluice/base/error.h"
-#include "sluice/device/signature.h"
+#include "sluice/device/program/signature.h"
+#include "sluice/device/program/trace.h"
 #include "sluice/device/storage.h"
-#include "sluice/device/trace.h"
 
 namespace sluice::device::testing {
 

@@ -9,7 +9,7 @@
 #include "sluice/kernels/convolution/depthwise_planes.h"
 #include "sluice/kernels/convolution/few_pixels.h"
 #include "sluice/kernels/convolution/pointwise.h"
-#include "sluice/kernels/convolution/winograd_tiles.h"
+#include "sluice/kernels/convolution/winograd/tiles.h"
 #include "sluice/kernels/gemm/gemm.h"
 #include "sluice/kernels/lanes.h"
 

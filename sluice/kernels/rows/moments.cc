@@ -152,7 +152,7 @@ Parts parts_of(const Rows& size) {
   return {size.rows / many, rows_of_block(size.channels * many), many, size.channels};
 }
 
-// Joins the blocks' results for at most kElementsOfJoin channels. Chan, Golub & LeVeque (1979).
+// Joins the blocks' results for at most kElementsOfJoin channels. Chan, Golub & LeVeque (1983).
 SLUICE_EACH_CPU
 void join_moments(const Parts& all, const float* means, const float* squares, const float* distances,
                   size_t channels, float* __restrict mean, float* __restrict variance) {

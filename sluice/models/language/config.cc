@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/error.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/models/language/names.h"
 #include "sluice/models/language/options.h"
 

@@ -1,7 +1,7 @@
 #include "sluice/models/language/layers.h"
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::models::language_detail {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/models/language/names.h"
 
 namespace sluice::models {

@@ -5,10 +5,10 @@
 #include <memory>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/strings.h"
-#include "sluice/cloud/credentials.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/cloud/credentials/credentials.h"
+#include "sluice/cloud/credentials/metadata.h"
 #include "sluice/cloud/http.h"
-#include "sluice/cloud/metadata.h"
 #include "sluice/cloud/storage.h"
 
 namespace sluice::monitor {

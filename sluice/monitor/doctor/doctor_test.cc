@@ -10,8 +10,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/monitor/doctor/cloud_checks.h"
 #include "sluice/monitor/doctor/machine_checks.h"
 #include "sluice/monitor/doctor/plugin_checks.h"

@@ -8,10 +8,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/variables.h"
 #include "sluice/monitor/chip_metrics.h"
 #include "sluice/pjrt/machine/chip_use.h"

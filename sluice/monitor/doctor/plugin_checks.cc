@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 
 namespace sluice::monitor {

@@ -9,8 +9,9 @@
 #include <functional>
 #include <numeric>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/ops/common.h"
+#include "sluice/ops/images/expand_list.h"
 #include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops {
@@ -28,14 +29,6 @@ struct Convolution {
 
 size_t at(int64_t i) { return static_cast<size_t>(i); }
 
-Dims one_for_each(Emit& e, std::string_view name, int64_t spatial) {
-  Dims list = e.ints(name);
-  if (list.size() == 1) list.assign(at(spatial), list[0]);
-  e.check(static_cast<int64_t>(list.size()) == spatial,
-          base::str("expected ", spatial, " numbers for '", name, "', found ", list.size()));
-  return list;
-}
-
 Convolution read(Emit& e, Value input, Value weight) {
   Convolution c;
   c.spatial = weight.rank() - 2;
@@ -44,10 +37,10 @@ Convolution read(Emit& e, Value input, Value weight) {
                     in_words(weight)));
   e.check(input.dtype() == weight.dtype(), base::str("expected input and weight of one element type, found ",
                                                      in_words(input), " and ", in_words(weight)));
-  c.stride = one_for_each(e, "stride", c.spatial);
-  c.padding = one_for_each(e, "padding", c.spatial);
-  c.dilation = one_for_each(e, "dilation", c.spatial);
-  c.output_padding = one_for_each(e, "output_padding", c.spatial);
+  c.stride = expand_list(e, "stride", c.spatial);
+  c.padding = expand_list(e, "padding", c.spatial);
+  c.dilation = expand_list(e, "dilation", c.spatial);
+  c.output_padding = expand_list(e, "output_padding", c.spatial);
   c.groups = e.integer("groups");
   c.transposed = e.boolean("transposed");
   const int64_t channels = c.transposed ? weight.dim(0) : weight.dim(1) * c.groups;

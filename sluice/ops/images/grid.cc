@@ -1,11 +1,13 @@
 // Samples images at the points of a grid (grid_sample), in 2 and 3 dimensions, with the gradients. A grid is
 // a tensor, so its positions and weights are values of the program.
+#include <array>
 #include <tuple>
 #include <utility>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/ops/images/resample.h"
 #include "sluice/ops/indexing/indexing.h"
+#include "sluice/ops/special/special.h"
 
 namespace sluice::ops::resample {
 namespace {
@@ -68,24 +70,18 @@ Coordinate padded(Builder& b, const Coordinate& c, const GridAxis& axis) {
   return clip(b, axis.padding == GridPadding::kReflection ? reflect(b, c, axis) : c, axis.size);
 }
 
-// Returns p[0] x^(n-1) + … + p[n-1], by Horner's rule.
-Value polynomial(Builder& b, Value x, std::initializer_list<double> p) {
-  Value sum;
-  for (const double coefficient : p) {
-    const Value c = number_like(b, coefficient, x);
-    sum = sum ? b.add(b.multiply(sum, x), c) : c;
-  }
-  return sum;
-}
+// Returns p[0] x³ + p[1] x² + p[2] x + p[3].
+Value cubic(Builder& b, Value x, const std::array<double, 4>& p) { return special::polynomial(b, x, p); }
+Value quadratic(Builder& b, Value x, const std::array<double, 3>& p) { return special::polynomial(b, x, p); }
 
 // Returns the four weights of Keys' kernel at a fraction t between two elements, and their derivatives by t.
 std::pair<Values, Values> cubic_weights(Builder& b, Value t) {
   constexpr double a = -0.75;
   const Value one = number_like(b, 1, t), rest = b.subtract(one, t);
-  const auto near = [&](Value x) { return polynomial(b, x, {a + 2, -(a + 3), 0, 1}); };
-  const auto far = [&](Value x) { return polynomial(b, x, {a, -5 * a, 8 * a, -4 * a}); };
-  const auto near_slope = [&](Value x) { return polynomial(b, x, {3 * (a + 2), -2 * (a + 3), 0}); };
-  const auto far_slope = [&](Value x) { return polynomial(b, x, {3 * a, -10 * a, 8 * a}); };
+  const auto near = [&](Value x) { return cubic(b, x, {a + 2, -(a + 3), 0, 1}); };
+  const auto far = [&](Value x) { return cubic(b, x, {a, -5 * a, 8 * a, -4 * a}); };
+  const auto near_slope = [&](Value x) { return quadratic(b, x, {3 * (a + 2), -2 * (a + 3), 0}); };
+  const auto far_slope = [&](Value x) { return quadratic(b, x, {3 * a, -10 * a, 8 * a}); };
   const Value before = b.add(t, one), behind = b.add(rest, one);
   return {{far(before), near(t), near(rest), far(behind)},
           {far_slope(before), near_slope(t), b.negate(near_slope(rest)), b.negate(far_slope(behind))}};

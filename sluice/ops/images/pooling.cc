@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/ops/indexing/indexing.h"
 #include "sluice/stablehlo/composites.h"
 
@@ -155,14 +155,6 @@ stablehlo::Window window_of(const Pool& p, int64_t rank) {
     w.padding.emplace_back(p.padding[i], std::max<int64_t>(reach - p.in[i] - p.padding[i], 0));
   }
   return w;
-}
-
-Dims expand_list(Emit& e, std::string_view name, int64_t spatial) {
-  Dims list = e.ints(name);
-  if (list.size() == 1) list.assign(at(spatial), list[0]);
-  e.check(static_cast<int64_t>(list.size()) == spatial,
-          base::str("expected ", spatial, " numbers for '", name, "', found ", list.size()));
-  return list;
 }
 
 Dims spatial_sizes(Value x, int64_t spatial) { return Dims(x.dims().end() - spatial, x.dims().end()); }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "sluice/ops/common.h"
+#include "sluice/ops/images/expand_list.h"
 
 namespace sluice::ops::pooling {
 
@@ -22,8 +23,6 @@ Pool read_pool(Emit& e);
 // Returns the windows over a value of this rank, with the padding on the right that ceil_mode needs.
 stablehlo::Window window_of(const Pool& pool, int64_t rank);
 
-// Returns a list argument with `spatial` numbers; a single number is used for all dimensions.
-Dims expand_list(Emit& e, std::string_view name, int64_t spatial);
 Dims spatial_sizes(Value x, int64_t spatial);
 
 // Returns the maximum of each window; a NaN wins.

@@ -1,5 +1,5 @@
 // Histograms, and the positions of the elements that are not 0.
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/ops/indexing/index.h"
 #include "sluice/ops/indexing/indexing.h"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/ops/indexing/index.h"
 #include "sluice/ops/indexing/indexing.h"
 

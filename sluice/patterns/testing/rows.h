@@ -173,6 +173,15 @@ class Rows {
     made.insert(made.end(), gradients.begin(), gradients.end());
     return made;
   }
+  // Reads x, or adds updates to it, at the places `index` along dimension 1.
+  Value gather(Value x, Value index) {
+    return emit("aten::gather", {{"self", tensor(x)}, {"dim", integer(1)}, {"index", tensor(index)}})[0];
+  }
+  Value scatter_add(Value x, Value index, Value updates) {
+    return emit(
+        "aten::scatter_add",
+        {{"self", tensor(x)}, {"dim", integer(1)}, {"index", tensor(index)}, {"src", tensor(updates)}})[0];
+  }
   Value softmax(Value x) {
     return emit("aten::_softmax",
                 {{"self", tensor(x)}, {"dim", integer(-1)}, {"half_to_float", flag(false)}})[0];
@@ -185,6 +194,15 @@ class Rows {
                                                  {"input_dtype", Arg{}}})[0];
   }
 
+  // The loss of each row, from the logarithms of the scores' softmax [N, C].
+  Value negative_log_likelihood(Value logarithms) {
+    const Type labels{kS64, {logarithms.dim(0)}};
+    return emit("aten::nll_loss_forward", {{"self", tensor(logarithms)},
+                                           {"target", tensor(b.parameter(labels))},
+                                           {"weight", Arg{}},
+                                           {"reduction", integer(0)},
+                                           {"ignore_index", integer(-100)}})[0];
+  }
   // The gradient of cross-entropy for scores [N, C], from the logarithms of their softmax.
   Value cross_entropy_gradient(Value logarithms) {
     const Type number_type{kF32, {}}, labels{kS64, {logarithms.dim(0)}};

@@ -9,8 +9,8 @@
 #include <string_view>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::pjrt {
 namespace {

@@ -10,10 +10,10 @@
 #include <system_error>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/trusted_file.h"
 #include "sluice/base/log.h"
-#include "sluice/base/strings.h"
-#include "sluice/base/trusted_file.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::pjrt {
 namespace fs = std::filesystem;

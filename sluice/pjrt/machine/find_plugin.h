@@ -16,7 +16,7 @@ struct PluginFile {
 
 // Returns the file for "cpu", "tpu", "cuda" or a path. Names are looked for in the folders; for "tpu"
 // $TPU_LIBRARY_PATH comes first. A file found by name must be writable only by this user and root
-// (base/trusted_file.h), else kPermissionDenied.
+// (base/files/trusted_file.h), else kPermissionDenied.
 base::Result<PluginFile> find_plugin(const std::string& wanted, const std::vector<std::string>& folders);
 
 // Returns the folders that may contain plugins, in order: the project's own dependencies ($SLUICE_DEPS, the

@@ -13,10 +13,10 @@
 #include <system_error>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::pjrt {
 namespace fs = std::filesystem;

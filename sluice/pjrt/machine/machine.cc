@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
-#include "sluice/base/quantity.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::pjrt {
 namespace fs = std::filesystem;

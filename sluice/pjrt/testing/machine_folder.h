@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 
 namespace sluice::pjrt::testing {
 

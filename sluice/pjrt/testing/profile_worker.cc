@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/pjrt/profiler.h"
 
 using namespace sluice;

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "sluice/base/check.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/grpc.h"
 
 namespace sluice::profile {

@@ -1,9 +1,10 @@
 #include "sluice/profile/service/profiler_messages.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 
-#include "sluice/base/proto_writer.h"
+#include "sluice/base/formats/proto_writer.h"
 #include "sluice/pjrt/proto_reader.h"
 
 namespace sluice::profile {
@@ -77,6 +78,12 @@ std::string text_of(const ProfileRequest& request) {
   out.bytes(4, options.bytes()).bytes(6, request.session);
   if (request.emit_xspace) out.number(9, 1);
   return out.bytes();
+}
+
+int64_t wall_nanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 base::Result<ProfileRequest> parse_profile_request(std::string_view message) {

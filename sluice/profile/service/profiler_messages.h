@@ -35,6 +35,8 @@ struct ProfileRequest {
 // The steps are entries of the options' advanced_configuration, "sluice_first_step" and "sluice_end_step".
 std::string text_of(const ProfileRequest& request);
 base::Result<ProfileRequest> parse_profile_request(std::string_view message);
+// Returns the present moment on the clock of ProfileRequest::start_ns.
+int64_t wall_nanoseconds();
 
 struct ProfileResponse {
   std::vector<ProfileFile> files;  // tool_data: the client writes each one as HOST.ENDING

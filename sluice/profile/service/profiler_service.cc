@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 
 namespace sluice::profile {
@@ -18,12 +18,6 @@ constexpr int64_t kMaxDuration = 600'000, kMaxMonitor = 60'000;  // milliseconds
 constexpr int64_t kMaxDelay = 60 * kSecond, kMaxSteps = 10'000;
 // How often a worker checks whether its client still waits.
 constexpr std::chrono::milliseconds kLook{20};
-
-int64_t wall_nanoseconds() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
 
 base::Status check(const ProfileRequest& request) {
   if (request.steps) {

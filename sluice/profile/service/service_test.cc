@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/proto_writer.h"
+#include "sluice/base/formats/proto_writer.h"
 #include "sluice/cloud/grpc.h"
 #include "sluice/pjrt/proto_reader.h"
 #include "sluice/profile/host_lines.h"

@@ -1,12 +1,12 @@
 #include "sluice/provision/environment/checks.h"
 
 #include <algorithm>
-#include <cctype>
 #include <map>
 #include <set>
 
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/google/projects.h"
 #include "sluice/pod/record.h"
 #include "sluice/provision/compute_slices.h"
@@ -200,9 +200,7 @@ void check_bucket(const Settings& settings, const Plan& plan, Findings& findings
   const std::string region = google::region_of_zone(settings.zone());
   for (const Step& step : plan.steps) {
     if (step.part != Part::kBucket || step.act == Act::kKeep || step.act == Act::kDelete) continue;
-    std::string place = step.zone;
-    std::transform(place.begin(), place.end(), place.begin(),
-                   [](unsigned char c) { return std::tolower(c); });
+    const std::string place = base::lower_case(step.zone);
     const bool inside = place == region || (place == "us" && region.starts_with("us-")) ||
                         (place == "eu" && region.starts_with("europe-")) ||
                         (place == "asia" && region.starts_with("asia-"));

@@ -1,10 +1,10 @@
 #include "sluice/provision/environment/execute.h"
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/google/buckets.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/environment/fill.h"
-#include "sluice/provision/environment/remark.h"
+#include "sluice/provision/environment/move_end.h"
 #include "sluice/provision/environment/requests.h"
 #include "sluice/provision/environment/resource.h"
 #include "sluice/provision/price.h"
@@ -216,7 +216,7 @@ Done Executor::act(const Step& step) {
     case Act::kGrow:
       return grow(step);
     case Act::kMark:
-      return remark(cloud_, step, plan_.mark);
+      return move_end(cloud_, step, plan_.mark);
     case Act::kDelete:
       return remove(step);
     case Act::kSame:

@@ -1,7 +1,8 @@
 #include "sluice/provision/environment/fill.h"
 
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/provision/compute_slices.h"
 #include "sluice/provision/environment/requests.h"
 #include "sluice/provision/environment/resource.h"
 #include "sluice/provision/slice_state.h"
@@ -104,8 +105,7 @@ Outcome<Report> Watch::until_over() {
     const bool gone = !machine && machine.error().kind == Kind::kNotFound;
     const std::string status = machine ? google::text(*machine, "status") : "";
     if (!machine && !gone) return tl::unexpected<google::Failure>(machine.error());
-    if (gone || status == "TERMINATED" || status == "STOPPING" || status == "SUSPENDED")
-      return Report{-1, log_};
+    if (gone || has_stopped(status)) return Report{-1, log_};
     if (cloud_.api->clock().now() - since > settings_.disk->timeout) return Report{-2, log_};
     progress(since);
     GOOGLE_OK(pause.next());

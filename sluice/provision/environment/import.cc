@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cctype>
 
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/estimate/tpu_slice.h"
 #include "sluice/provision/environment/names.h"
 
@@ -120,7 +121,7 @@ base::Status Writer::env() {
   SLUICE_TRY(const std::string zone, needed({"ZONE"}));
   std::string name;
   for (const char c : build) {
-    const auto lower = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const char lower = base::lower_case(c);
     name += std::isalnum(static_cast<unsigned char>(lower)) != 0 ? lower : '-';
   }
   if (std::isalpha(static_cast<unsigned char>(name[0])) == 0) name = "env-" + name;

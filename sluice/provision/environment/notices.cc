@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/sha256.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/provision/environment/requests.h"
 #include "sluice/provision/price.h"
 

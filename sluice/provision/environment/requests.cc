@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/base/strings.h"
-#include "sluice/pod/quote.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/pod/ssh/quote.h"
 
 namespace sluice::provision {
 namespace {

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "sluice/base/file.h"
-#include "sluice/base/open_file.h"
-#include "sluice/base/strings.h"
-#include "sluice/pod/quote.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/open_file.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/pod/ssh/quote.h"
 
 namespace sluice::provision {
 namespace {

@@ -7,9 +7,9 @@
 #include <regex>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/environment/names.h"
 #include "sluice/provision/environment/script_file.h"

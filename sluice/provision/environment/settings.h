@@ -98,6 +98,8 @@ struct Settings {
 // relative to it.
 base::Result<Settings> settings_of(const std::string& toml, const std::string& path,
                                    const std::string& folder, const ScriptRules& rules = {});
+// The file in the current folder that verbs read if none is named.
+inline constexpr char kSettingsFile[] = "sluice-env.toml";
 base::Result<Settings> read_settings(const std::string& path, const ScriptRules& rules = {});
 
 // Returns the type of the disk, or its default if the file names no type.

@@ -4,8 +4,8 @@
 
 #include <unistd.h>
 
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/provision/environment/names.h"
 
 namespace sluice::provision {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/google/buckets.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/price.h"
@@ -46,7 +46,7 @@ Piece compute_piece(Part part, const Json& json) {
 template <typename T>
 Outcome<T> unless_disabled(const Cloud& cloud, Outcome<T> listed, Survey& found) {
   if (listed || listed.error().kind != Kind::kApiDisabled) return listed;
-  found.not_enabled.push_back(base::str(cloud.project, " ", listed.error().service));
+  found.gaps.not_enabled.push_back(base::str(cloud.project, " ", listed.error().service));
   return T{};
 }
 
@@ -97,7 +97,7 @@ google::Done look_at_machines(Cloud& cloud, Survey& found) {
     if (!boot && (piece.mark || piece.name.ends_with("-disk"))) keep(found, std::move(piece));
   }
   for (const auto* list : {&instances, &disks})
-    for (const std::string& zone : list->unreachable) found.unreachable.push_back(zone);
+    for (const std::string& zone : list->unreachable) found.gaps.unreachable.push_back(zone);
   return {};
 }
 
@@ -112,7 +112,7 @@ google::Done look_at_shares(Cloud& cloud, Survey& found) {
     piece.hourly = filestore_price(share.tier, share.capacity_gb);
     keep(found, std::move(piece));
   }
-  for (const std::string& zone : shares.unreachable) found.unreachable.push_back(zone);
+  for (const std::string& zone : shares.unreachable) found.gaps.unreachable.push_back(zone);
   return {};
 }
 
@@ -129,7 +129,7 @@ google::Done look_at_buckets(Cloud& cloud, Survey& found) {
 }
 
 google::Done look_at_slices(Cloud& cloud, Survey& found) {
-  GOOGLE_TRY(found.slices, unless_disabled(cloud, list_slices(cloud, &found.unreachable), found));
+  GOOGLE_TRY(found.slices, unless_disabled(cloud, list_slices(cloud, &found.gaps.unreachable), found));
   for (const Slice& slice : found.slices) {
     // A slice of `sluice tpu create --env` belongs to the environment too.
     Piece piece = piece_of(Part::kTpu, slice.name, slice.zone, slice.state, slice.created,
@@ -185,7 +185,7 @@ Outcome<Survey> survey(Cloud& cloud) {
   GOOGLE_OK(look_at_shares(cloud, found));
   GOOGLE_OK(look_at_buckets(cloud, found));
   GOOGLE_OK(look_at_slices(cloud, found));
-  for (std::vector<std::string>* list : {&found.unreachable, &found.not_enabled}) {
+  for (std::vector<std::string>* list : {&found.gaps.unreachable, &found.gaps.not_enabled}) {
     std::sort(list->begin(), list->end());
     list->erase(std::unique(list->begin(), list->end()), list->end());
   }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sluice/provision/environment/names.h"
+#include "sluice/provision/gaps.h"
 
 namespace sluice::provision {
 
@@ -28,9 +29,8 @@ struct Piece {
 struct Survey {
   // All pieces with the mark of an environment, and unmarked pieces whose name has our prefix.
   std::vector<Piece> pieces;
-  std::vector<Slice> slices;             // all of the project, also other people's: they count against quotas
-  std::vector<std::string> unreachable;  // zones and services that did not answer and may have more
-  std::vector<std::string> not_enabled;  // services that the project has not enabled: "p tpu.googleapis.com"
+  std::vector<Slice> slices;  // all of the project, also other people's: they count against quotas
+  Gaps gaps;                  // `unreachable` has zones without their project
 
   // Returns nullptr if there is none.
   const Piece* find(Part part, const std::string& name) const;
@@ -41,7 +41,7 @@ struct Survey {
 };
 
 // Lists everything marked in the project. If a service is not enabled, its list is empty and its name is in
-// `not_enabled`.
+// `gaps.not_enabled`.
 google::Outcome<Survey> survey(Cloud& cloud);
 
 }  // namespace sluice::provision

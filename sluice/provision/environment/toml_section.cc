@@ -1,18 +1,15 @@
 #include "sluice/provision/environment/toml_section.h"
 
-#include "sluice/base/strings.h"
+#include "sluice/base/formats/parse_toml.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 
 base::Result<Section> Section::parse(const std::string& text, const std::string& path) {
   Section section;
   section.path_ = path;
-  try {
-    section.file_ = std::make_shared<const toml::table>(toml::parse(text, path));
-  } catch (const toml::parse_error& error) {
-    return base::fail(Code::kInvalidArgument, path, ":", error.source().begin.line, ": ",
-                      error.description());
-  }
+  SLUICE_TRY(toml::table file, base::parse_toml(text, path));
+  section.file_ = std::make_shared<const toml::table>(std::move(file));
   section.table_ = section.file_.get();
   return section;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/parse_json.h"
+#include "sluice/base/formats/parse_json.h"
 
 namespace sluice::provision {
 namespace {

@@ -6,10 +6,10 @@
 #include <thread>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/private_file.h"
+#include "sluice/base/formats/parse_json.h"
 #include "sluice/base/log.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/private_file.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/price.h"
@@ -147,13 +147,13 @@ base::Result<SliceWish> wish_of_text(const std::string& text) {
     json.at("flex_duration").get_to(wish.flex_duration);
     json.at("slices").get_to(wish.slices);
     json.at("queued").get_to(wish.queued);
-    wish.idle = json.value("idle", 0.0);
+    json.at("idle").get_to(wish.idle);
     json.at("runtime").get_to(wish.runtime);
     json.at("network").get_to(wish.network);
     json.at("subnetwork").get_to(wish.subnetwork);
     json.at("external_ips").get_to(wish.external_ips);
     json.at("service_account").get_to(wish.service_account);
-    wish.scopes = json.value("scopes", wish.scopes);
+    json.at("scopes").get_to(wish.scopes);
     json.at("startup_script").get_to(wish.startup_script);
     json.at("tags").get_to(wish.tags);
     json.at("labels").get_to(wish.labels);

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
 
 namespace sluice::provision {

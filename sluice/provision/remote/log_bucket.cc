@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/pod/record.h"
 
 namespace sluice::provision {

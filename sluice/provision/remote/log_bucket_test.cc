@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/cloud/test_support.h"
 
 namespace sluice::provision {

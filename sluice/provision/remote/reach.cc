@@ -9,8 +9,8 @@
 #include <numeric>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/private_file.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/private_file.h"
 #include "sluice/google/operation.h"
 #include "sluice/provision/remote/keys.h"
 #include "sluice/provision/remote/members.h"

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "sluice/base/clock.h"
-#include "sluice/pod/ssh.h"
-#include "sluice/pod/upload.h"
+#include "sluice/pod/ssh/ssh.h"
+#include "sluice/pod/ssh/upload.h"
 
 namespace sluice::provision {
 namespace {

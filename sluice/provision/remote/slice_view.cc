@@ -4,7 +4,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/provision/slice_state.h"
 
 namespace sluice::provision {
 namespace {
@@ -20,8 +21,7 @@ SliceView::Kind kind_of_node(const SliceStates& states) {
   if (states.node == "READY") {
     if (states.health == "UNHEALTHY_MAINTENANCE") return SliceView::kDown;
     if (is_one_of(states.health, {"TIMEOUT", "UNHEALTHY_TENSORFLOW"})) return SliceView::kUnsteady;
-    return is_one_of(states.queued, {"SUSPENDING", "SUSPENDED", "FAILED", "DELETING"}) ? SliceView::kDown
-                                                                                       : SliceView::kUp;
+    return is_lost(states.queued) ? SliceView::kDown : SliceView::kUp;
   }
   if (is_one_of(states.node, {"CREATING", "STARTING", "UNHIDING"})) return SliceView::kComing;
   if (is_one_of(states.node, {"RESTARTING", "REIMAGING", "REPAIRING", "UNKNOWN", "STATE_UNSPECIFIED"}))

@@ -1,6 +1,6 @@
 #include "sluice/provision/remote/ssh_config.h"
 
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 

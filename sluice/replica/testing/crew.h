@@ -22,8 +22,8 @@
 #include <thread>
 #include <vector>
 
-#include "sluice/base/hostlist.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/hostlist.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/replica/placement.h"
 
 namespace sluice::replica::testing {

@@ -4,9 +4,9 @@
 #include <functional>
 #include <set>
 
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
-#include "sluice/session/checkpoint.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/session/files/checkpoint.h"
 #include "sluice/session/pretrained/weight_files.h"
 
 namespace sluice {

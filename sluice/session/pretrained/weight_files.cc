@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "sluice/base/file.h"
-#include "sluice/base/safe_join.h"
-#include "sluice/base/strings.h"
-#include "sluice/base/unique_json.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/files/safe_join.h"
+#include "sluice/base/formats/unique_json.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::sessions {
 namespace weight_files_detail {

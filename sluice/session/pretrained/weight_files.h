@@ -4,7 +4,7 @@
 #include <string>
 
 #include "sluice/base/result.h"
-#include "sluice/session/tensor_file.h"
+#include "sluice/session/files/tensor_file.h"
 
 namespace sluice::sessions {
 

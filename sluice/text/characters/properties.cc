@@ -10,6 +10,7 @@
 #include <mutex>
 
 #include "sluice/base/check.h"
+#include "sluice/base/text/lower_case.h"
 
 namespace sluice::text {
 namespace {
@@ -64,8 +65,7 @@ std::optional<CodePoints> find_property(std::string_view name) {
   }();
   std::string plain;
   for (const char c : name)
-    if (c != ' ' && c != '_' && c != '-')
-      plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c + 'a' - 'A') : c;
+    if (c != ' ' && c != '_' && c != '-') plain += base::lower_case(c);
   const auto found = places->find(plain);
   if (found == places->end()) return std::nullopt;
   return CodePoints::of_places(places_of(found->second));

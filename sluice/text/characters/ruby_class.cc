@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/text/lower_case.h"
 #include "sluice/text/characters/properties.h"
 #include "sluice/text/characters/unicode.h"
 
@@ -62,8 +63,7 @@ base::Result<char32_t> read_bytes(PatternReader& reader) {
 bool is_word(std::string_view name) {
   std::string plain;
   for (const char c : name)
-    if (c != ' ' && c != '_' && c != '-')
-      plain += static_cast<char>(c >= 'A' && c <= 'Z' ? c + 'a' - 'A' : c);
+    if (c != ' ' && c != '_' && c != '-') plain += base::lower_case(c);
   return plain == "word";
 }
 

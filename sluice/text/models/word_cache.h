@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/base/hash.h"
+#include "sluice/base/formats/hash.h"
 
 namespace sluice::text {
 

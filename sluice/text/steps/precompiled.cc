@@ -1,8 +1,7 @@
-#include <openssl/evp.h>
-
 #include <cstring>
 #include <optional>
 
+#include "sluice/base/formats/base64.h"
 #include "sluice/text/steps/normalizer.h"
 
 namespace sluice::text {
@@ -90,14 +89,9 @@ class Precompiled : public Normalizer {
 
 base::Result<std::unique_ptr<const Normalizer>> read_precompiled(const JsonObject& object) {
   SLUICE_TRY(const std::string coded, object.text("precompiled_charsmap"));
-  std::string bytes(coded.size() / 4 * 3 + 3, '\0');
-  const int size =
-      EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
-                      reinterpret_cast<const unsigned char*>(coded.data()), static_cast<int>(coded.size()));
-  if (size < 0 || coded.size() > (1u << 30)) return object.fail("expected base64 as 'precompiled_charsmap'");
-  bytes.resize(static_cast<std::size_t>(size));
-  for (std::size_t end = coded.size(); end > 0 && coded[end - 1] == '=' && !bytes.empty(); --end)
-    bytes.pop_back();
+  auto decoded = base::bytes_of_base64(coded);
+  if (!decoded) return object.fail("expected base64 as 'precompiled_charsmap'");
+  std::string bytes = *std::move(decoded);
   std::uint32_t trie = 0;
   if (bytes.size() >= sizeof trie) std::memcpy(&trie, bytes.data(), sizeof trie);
   if (trie < 4 || trie % 4 != 0 || trie > bytes.size() - sizeof trie)

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/parse_json.h"
+#include "sluice/base/formats/parse_json.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/source.h"
 #include "sluice/text/characters/unicode.h"

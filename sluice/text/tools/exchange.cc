@@ -4,11 +4,11 @@
 #include <cstring>
 #include <functional>
 
-#include "sluice/base/file.h"
-#include "sluice/base/json_bytes.h"
-#include "sluice/base/sha256.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/formats/sha256.h"
 #include "sluice/data/shards/source.h"
-#include "sluice/data/tools/mds.h"
+#include "sluice/data/tools/mds/mds.h"
 #include "sluice/text/token_file.h"
 #include "sluice/text/tools/mapped_file.h"
 #include "sluice/text/tools/mds_tokens.h"

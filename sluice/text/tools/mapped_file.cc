@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 
 namespace sluice::text {
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sluice/data/tools/mds.h"
-#include "sluice/data/tools/mds_values.h"
+#include "sluice/data/tools/mds/mds.h"
+#include "sluice/data/tools/mds/mds_values.h"
 
 namespace sluice::text {
 namespace {

@@ -1,7 +1,7 @@
 #include "sluice/text/tools/pack.h"
 
-#include "sluice/base/json_bytes.h"
-#include "sluice/base/sha256.h"
+#include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/formats/sha256.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/shards/source.h"
 #include "sluice/text/tools/ordered_work.h"

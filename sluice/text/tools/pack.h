@@ -49,7 +49,7 @@ enum class TokenFormat {
   kNanoGpt,   // uint16 without a header
   kLlmC,      // 256 × int32 (20240520, 1, tokens: uint16; or 20240801, 7, tokens: uint32), then the ids
   kMegatron,  // NAME.bin and NAME.idx
-  kMds,       // a set of MosaicML's Streaming (data/tools/mds.h): import only
+  kMds,       // a set of MosaicML's Streaming (data/tools/mds/mds.h): import only
 };
 base::Result<TokenFormat> token_format_of(const std::string& name);  // nanogpt, llmc, megatron, mds
 

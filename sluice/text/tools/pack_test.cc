@@ -9,7 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
 #include "sluice/data/test_support.h"
 #include "sluice/text/test_tokenizer.h"

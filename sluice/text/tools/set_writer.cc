@@ -4,9 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "sluice/base/file.h"
-#include "sluice/base/json_bytes.h"
-#include "sluice/base/parse_json.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/formats/parse_json.h"
 
 namespace sluice::text {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <functional>
 
-#include "sluice/base/crc32c.h"
+#include "sluice/base/formats/crc32c.h"
 #include "sluice/text/tools/token_format.h"
 
 namespace sluice::text {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
-#include "sluice/base/file.h"
-#include "sluice/session/checkpoint.h"
+#include "sluice/base/files/file.h"
+#include "sluice/session/files/checkpoint.h"
 #include "sluice/train/testing/small_training.h"
 #include "sluice/train/trainer.h"
 
@@ -59,9 +59,9 @@ struct NetImpl : torch::nn::Module {
 };
 TORCH_MODULE(Net);
 
-class Callbacks : public testing::TestWithParam<DeviceKind> {
+class OwnCallbacks : public testing::TestWithParam<DeviceKind> {
  protected:
-  Callbacks() : folder_(base::value_or_throw(base::TemporaryDirectory::create())) {
+  OwnCallbacks() : folder_(base::value_or_throw(base::TemporaryDirectory::create())) {
     if (is_initialized()) shutdown();
     options_ = GetParam() == DeviceKind::kXla ? small_training_on_xla(folder_.path("run"))
                                               : small_training(folder_.path("run"));
@@ -69,7 +69,7 @@ class Callbacks : public testing::TestWithParam<DeviceKind> {
     options_.train_size = 80;  // 5 steps
     options_.epochs = 3;
   }
-  ~Callbacks() override {
+  ~OwnCallbacks() override {
     if (is_initialized()) shutdown();
   }
 
@@ -133,7 +133,7 @@ Weights moving_average(const std::vector<Weights>& steps, const std::function<do
   return average;
 }
 
-TEST_P(Callbacks, AMovingAverageOfTheWeightsIsTestedAndKept) {
+TEST_P(OwnCallbacks, AMovingAverageOfTheWeightsIsTestedAndKept) {
   options_.ema = 0.9;
   auto recorder = std::make_shared<Recorder>();
   TrainResult result;
@@ -167,7 +167,7 @@ TEST_P(Callbacks, AMovingAverageOfTheWeightsIsTestedAndKept) {
   EXPECT_LE(recorder->programs.back() - recorder->programs[1], 1);
 }
 
-TEST_P(Callbacks, AWarmUpMakesTheFirstAveragesShort) {
+TEST_P(OwnCallbacks, AWarmUpMakesTheFirstAveragesShort) {
   options_.ema = 0.99;
   options_.ema_warmup = true;
   auto recorder = std::make_shared<Recorder>();
@@ -177,7 +177,7 @@ TEST_P(Callbacks, AWarmUpMakesTheFirstAveragesShort) {
               }));
 }
 
-TEST_P(Callbacks, TheMeanOverEpochsIsThatOfTheirLastSteps) {
+TEST_P(OwnCallbacks, TheMeanOverEpochsIsThatOfTheirLastSteps) {
   options_.swa_start = 2;
   auto recorder = std::make_shared<Recorder>();
   fit({recorder});
@@ -186,7 +186,7 @@ TEST_P(Callbacks, TheMeanOverEpochsIsThatOfTheirLastSteps) {
   expect_near(host_weights(*net_), mean);
 }
 
-TEST_P(Callbacks, TheMeanOverEveryOtherStepFromOneOn) {
+TEST_P(OwnCallbacks, TheMeanOverEveryOtherStepFromOneOn) {
   auto recorder = std::make_shared<Recorder>();
   fit({recorder, std::make_shared<WeightAverage>(WeightAverageOptions{.every_steps = 3, .from_step = 6})});
   Weights mean = recorder->steps[8];  // steps 9, 12 and 15
@@ -195,30 +195,30 @@ TEST_P(Callbacks, TheMeanOverEveryOtherStepFromOneOn) {
   expect_near(host_weights(*net_), mean);
 }
 
-TEST_P(Callbacks, AveragesGoOnBitForBit) {
+TEST_P(OwnCallbacks, AveragesGoOnBitForBit) {
   for (const bool swa : {false, true}) {
     options_.ema = swa ? 0 : 0.9;
     options_.swa_start = swa ? 1 : 0;
     const std::string whole = swa ? "whole swa" : "whole ema", parts = swa ? "parts swa" : "parts ema";
     options_.logdir = folder_.path(whole);
-    options_.resume = "";
+    options_.resume = {};
     options_.max_steps = 0;
     fit({});
     options_.logdir = folder_.path(parts);
     options_.max_steps = 7;
     fit({});
     options_.max_steps = 0;
-    options_.resume = "auto";
+    options_.resume.from_last = true;
     fit({});
     expect_same(whole + "/last", parts + "/last");
     EXPECT_EQ(checkpoint(parts + "/last").progress.callbacks.at("weight average"), swa ? "3" : "15");
   }
 }
 
-TEST_P(Callbacks, AveragesComeAndGoBetweenTheRunsParts) {
+TEST_P(OwnCallbacks, AveragesComeAndGoBetweenTheRunsParts) {
   options_.epochs = 1;
   fit({});
-  options_.resume = "auto";
+  options_.resume.from_last = true;
   options_.epochs = 2;
   options_.ema = 0.5;
   fit({});
@@ -231,7 +231,7 @@ TEST_P(Callbacks, AveragesComeAndGoBetweenTheRunsParts) {
               HasSubstr("tensors of callbacks that this run does not have"));
 }
 
-TEST_P(Callbacks, RefusesAveragesThatMakeNoSense) {
+TEST_P(OwnCallbacks, RefusesAveragesThatMakeNoSense) {
   EXPECT_THROW(WeightAverage({.decay = 1}), Error);
   EXPECT_THROW(WeightAverage({.warm_up = true}), Error);
   EXPECT_THROW(WeightAverage({.every_steps = -1}), Error);
@@ -245,7 +245,7 @@ TEST_P(Callbacks, RefusesAveragesThatMakeNoSense) {
   EXPECT_THAT(error_of({}), HasSubstr("the run ends after epoch 3"));
 }
 
-TEST_P(Callbacks, FrozenParametersStayAsTheyAre) {
+TEST_P(OwnCallbacks, FrozenParametersStayAsTheyAre) {
   options_.freeze = {"conv.*", "norm"};
   options_.optimizer = OptimizerKind::kAdam;
   options_.lr = 1e-2;
@@ -261,7 +261,7 @@ TEST_P(Callbacks, FrozenParametersStayAsTheyAre) {
   EXPECT_TRUE(net_->conv->weight.requires_grad());
 }
 
-TEST_P(Callbacks, FrozenParametersAreTrainedFromAnEpochOn) {
+TEST_P(OwnCallbacks, FrozenParametersAreTrainedFromAnEpochOn) {
   options_.freeze = {"conv"};
   options_.unfreeze_epoch = 3;
   options_.epochs = 4;
@@ -284,12 +284,12 @@ TEST_P(Callbacks, FrozenParametersAreTrainedFromAnEpochOn) {
   options_.max_steps = 12;
   fit({});
   options_.max_steps = 0;
-  options_.resume = "auto";
+  options_.resume.from_last = true;
   fit({});
   expect_same("run/last", "parts/last");
 }
 
-TEST_P(Callbacks, RefusesToFreezeWhatIsNotThere) {
+TEST_P(OwnCallbacks, RefusesToFreezeWhatIsNotThere) {
   options_.freeze = {"fc", "nrom.*"};
   EXPECT_THAT(error_of({}),
               HasSubstr("to freeze 'nrom.*': no parameter has such a name; the nearest is norm; "
@@ -302,7 +302,7 @@ TEST_P(Callbacks, RefusesToFreezeWhatIsNotThere) {
   EXPECT_THROW(Freeze({}), Error);
 }
 
-TEST_P(Callbacks, SavesAfterSoManyMinutes) {
+TEST_P(OwnCallbacks, SavesAfterSoManyMinutes) {
   options_.epochs = 1;
   options_.save_minutes = 1e-9;  // at each step
   auto steps = std::make_shared<Readings>();
@@ -315,7 +315,7 @@ TEST_P(Callbacks, SavesAfterSoManyMinutes) {
   EXPECT_EQ(steps->saved, (std::vector<int64_t>{5, 5}));
 }
 
-TEST_P(Callbacks, ASweepOfLearningRatesPutsTheWeightsBack) {
+TEST_P(OwnCallbacks, ASweepOfLearningRatesPutsTheWeightsBack) {
   options_.optimizer = OptimizerKind::kSgd;
   options_.accumulate = 2;
   torch::manual_seed(5);
@@ -375,7 +375,7 @@ TEST(LearningRateFinder, SuggestsTheSteepestFall) {
   EXPECT_EQ(steepest_fall(diverged), 11U);
 }
 
-INSTANTIATE_TEST_SUITE_P(Devices, Callbacks, testing::Values(DeviceKind::kCpu, DeviceKind::kXla),
+INSTANTIATE_TEST_SUITE_P(Devices, OwnCallbacks, testing::Values(DeviceKind::kCpu, DeviceKind::kXla),
                          [](const auto& info) { return info.param == DeviceKind::kXla ? "xla" : "cpu"; });
 
 }  // namespace

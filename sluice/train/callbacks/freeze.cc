@@ -6,7 +6,7 @@
 #include <set>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::train {
 namespace {

@@ -5,8 +5,8 @@
 #include <map>
 
 #include "sluice/base/error.h"
-#include "sluice/base/number.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/replica/collectives.h"
 #include "sluice/train/callbacks/norm_statistics.h"
 

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "sluice/base/file.h"
-#include "sluice/base/strings.h"
-#include "sluice/data/order/length_buckets.h"
-#include "sluice/session/checkpoint.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/session/files/checkpoint.h"
+#include "sluice/session/files/weights.h"
 #include "sluice/session/pretrained/pretrained.h"
-#include "sluice/session/weights.h"
 #include "sluice/text/set_facts.h"
 #include "sluice/train/language/language_steps.h"
 #include "sluice/train/language/text_classes.h"
@@ -72,7 +71,6 @@ void check_language(const TrainOptions& options) {
                      ", or a config.json), or a folder of transformers with --weights"));
   if (!options.model.empty() && !language_task_detail::is_path(options.model))
     models::language_preset(options.model);
-  if (options.length < 0) refuse(base::str("--length must be at least 0, not ", options.length));
   if (classify && options.pack)
     refuse(
         "--pack puts several texts into a row, but --task classify reads one text a row: leave "
@@ -82,14 +80,11 @@ void check_language(const TrainOptions& options) {
         "--long-documents split cuts a text into several, but --task classify has one class for "
         "the whole text: use cut");
   if (!options.shapes.empty()) {
-    data::parse_shapes(options.shapes);
     if (options.pack || options.length > 0)
       refuse("--shapes says what rows of single documents are: leave --length and --pack out");
     if (options.global_batch_size > 0)
       refuse("--shapes says how many rows a batch has: leave --global-batch-size out");
   }
-  if (!(options.mask_share > 0 && options.mask_share <= 1))
-    refuse(base::str("--mask-share takes a share above 0 and at most 1, not ", options.mask_share));
 }
 
 LanguageTask::LanguageTask(const TrainOptions& options, int64_t rows) : options_(options) {
@@ -172,8 +167,7 @@ models::LanguageOptions LanguageTask::model_options() const {
           ": make them with 'sluice text tokenizer --special-token', and give the file with --tokenizer"));
   }
   int64_t longest = options_.length;
-  if (!options_.shapes.empty())
-    for (const auto& shape : data::parse_shapes(options_.shapes)) longest = std::max(longest, shape.length);
+  for (const auto& shape : options_.shapes) longest = std::max(longest, shape.length);
   if (const int64_t have = detail::positions_of(model); have > 0 && longest > have)
     model.positions += longest - have;
   return model;
@@ -240,7 +234,7 @@ std::vector<data::LengthShape> LanguageTask::shapes(int64_t rows) const {
                          : positions > 0     ? std::min(positions, detail::kLongestRow)
                                              : detail::kLongestRow;
   std::vector<data::LengthShape> shapes = {{rows, length}};
-  if (!options_.shapes.empty()) shapes = data::parse_shapes(options_.shapes);
+  if (!options_.shapes.empty()) shapes = options_.shapes;
   for (const auto& shape : shapes)
     if (positions > 0 && shape.length > positions)
       detail::refuse(base::str("rows of ", shape.length, " tokens: the model has positions for ", positions));

@@ -17,8 +17,6 @@
 
 namespace sluice::train {
 
-inline bool is_language(Task task) { return task != Task::kImages; }
-
 // Checks what can be checked without data or device. Throws sluice::Error.
 void check_language(const TrainOptions& options);
 

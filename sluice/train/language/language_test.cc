@@ -9,11 +9,11 @@
 #include <numeric>
 #include <utility>
 
-#include "sluice/base/file.h"
-#include "sluice/base/quantity.h"
+#include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/data/order/length_buckets.h"
-#include "sluice/session/checkpoint.h"
+#include "sluice/session/files/checkpoint.h"
 #include "sluice/session/pretrained/pretrained.h"
 #include "sluice/text/test_tokens.h"
 #include "sluice/train/language/language_steps.h"
@@ -129,36 +129,68 @@ class Language : public testing::TestWithParam<DeviceKind> {
   base::TemporaryDirectory folder_;
 };
 
+struct Places {
+  int64_t count;
+  std::vector<int64_t> most;  // logits of a part
+};
+
+void compare_parts(const torch::Device& device, const std::string& preset, const Places& places) {
+  const auto model = tiny(preset);
+  model->to(device);
+  torch::manual_seed(8);
+  const torch::Tensor host = torch::randn({places.count, 32});
+  torch::Tensor targets = torch::randint(0, 128, {places.count}, torch::kLong);
+  targets.slice(0, 5, 9).fill_(kNoTarget);
+  targets = targets.to(device);
+  std::vector<std::vector<torch::Tensor>> found;
+  for (const int64_t most : places.most) {
+    torch::Tensor states = host.to(device).requires_grad_();
+    model->zero_grad();
+    const TokenLoss loss = token_loss(*model, states, targets, most);
+    (2.5 * loss.sum).backward();
+    std::vector<torch::Tensor> values = {loss.sum.detach(), loss.count, loss.answers, states.grad(),
+                                         model->head().weight.grad()};
+    if (model->head().bias.defined()) values.push_back(model->head().bias.grad());
+    for (auto& value : values) value = value.cpu();
+    found.push_back(values);
+  }
+  EXPECT_EQ(found[0][1].item<int64_t>(), places.count - 4);
+  for (size_t i = 1; i < found.size(); ++i)
+    for (size_t j = 0; j < found[0].size(); ++j)
+      EXPECT_TRUE(torch::allclose(found[i][j], found[0][j], 1e-5, 1e-5)) << preset << " " << i << " " << j;
+}
+
 TEST_P(Language, TheLossInPartsIsThatOfAllLogits) {
+  for (const bool kernels : {true, false}) {  // without them as on a TPU
+    if (!kernels && GetParam() == DeviceKind::kCpu) continue;
+    if (is_initialized()) shutdown();
+    Options start_options;
+    start_options.device = name_of(GetParam());
+    start_options.xla.plugin = "cpu";
+    start_options.xla.cpu_kernels = kernels;
+    Session session = start(start_options);
+    for (const char* const preset : {"gpt2-tiny", "llama-tiny", "roberta-tiny"})
+      compare_parts(session.device(), preset, {37, {0, int64_t{5} * 128, 128, int64_t{36} * 128}});
+    // 300 places in two parts: of 150 or, without kernels, of 256 and 44.
+    compare_parts(session.device(), "gpt2-tiny", {300, {0, int64_t{150} * 128}});
+  }
+}
+
+TEST_P(Language, ATargetThatIsNoTokenIsAnError) {
   Options start_options;
   start_options.device = name_of(GetParam());
   start_options.xla.plugin = "cpu";
   Session session = start(start_options);
-  for (const char* const preset : {"gpt2-tiny", "llama-tiny", "roberta-tiny"}) {
-    const auto model = tiny(preset);
-    model->to(session.device());
-    torch::manual_seed(8);
-    const torch::Tensor host = torch::randn({37, 32});
-    torch::Tensor targets = torch::randint(0, 128, {37}, torch::kLong);
-    targets.slice(0, 5, 9).fill_(kNoTarget);
-    targets = targets.to(session.device());
-    std::vector<std::vector<torch::Tensor>> found;
-    for (const int64_t most : {int64_t{0}, int64_t{5} * 128, int64_t{128}, int64_t{36} * 128}) {
-      torch::Tensor states = host.to(session.device()).requires_grad_();
-      model->zero_grad();
-      const TokenLoss loss = token_loss(*model, states, targets, most);
-      (2.5 * loss.sum).backward();
-      std::vector<torch::Tensor> values = {loss.sum.detach(), loss.count, loss.answers, states.grad(),
-                                           model->head().weight.grad()};
-      if (model->head().bias.defined()) values.push_back(model->head().bias.grad());
-      for (auto& value : values) value = value.cpu();
-      found.push_back(values);
+  const auto model = tiny("gpt2-tiny");
+  model->to(session.device());
+  for (const int64_t most : {0, 128})
+    for (const int64_t target : {128, -1}) {
+      const torch::Tensor targets = torch::tensor({int64_t{3}, kNoTarget, target}).to(session.device());
+      EXPECT_THROW(
+          token_loss(*model, torch::randn({3, 32}).to(session.device()), targets, most).sum.item<float>(),
+          std::exception)
+          << most << " " << target;
     }
-    EXPECT_EQ(found[0][1].item<int64_t>(), 33);
-    for (size_t i = 1; i < found.size(); ++i)
-      for (size_t j = 0; j < found[0].size(); ++j)
-        EXPECT_TRUE(torch::allclose(found[i][j], found[0][j], 1e-5, 1e-5)) << preset << " " << i << " " << j;
-  }
 }
 
 // The definition, by hand, of each kind of row.
@@ -247,7 +279,7 @@ TEST_P(Language, AccumulatedBatchesAreOneLargeBatch) {
     given.momentum = 0.9;
     given.lr = 0.1;
     given.accumulate = accumulate;
-    given.shapes = base::str(24 / accumulate, "x16");  // 120 rows: whole updates either way
+    given.shapes = {{24 / accumulate, 16}};  // 120 rows: whole updates either way
     given.epochs = 2;
     given.logdir = folder_.path(std::to_string(accumulate));
     if (is_initialized()) shutdown();
@@ -320,7 +352,7 @@ TEST_P(Language, AResumedRunGoesOnBitForBit) {
   for (const Task task : {Task::kMlm, Task::kClm}) {
     if (xla && task == Task::kMlm) continue;
     TrainOptions given = options(task == Task::kClm ? "gpt2-tiny" : "roberta-tiny", task);
-    given.shapes = xla ? "16x18" : "8x18,16x9";
+    given.shapes = data::parse_shapes(xla ? "16x18" : "8x18,16x9");
     given.lr_schedule = LrSchedule::kConstant;
     given.epochs = 3;
     given.max_steps = 12;
@@ -333,7 +365,7 @@ TEST_P(Language, AResumedRunGoesOnBitForBit) {
       parts.max_steps = steps;
       if (is_initialized()) shutdown();
       quietly([&] { return train(parts); });
-      parts.resume = "auto";
+      parts.resume.from_last = true;
     }
     EXPECT_EQ(difference(weights(given.logdir + "/last"), weights(parts.logdir + "/last")), 0)
         << name_of(task);
@@ -343,14 +375,12 @@ TEST_P(Language, AResumedRunGoesOnBitForBit) {
 // Counted in the batches themselves, in which epochs have other numbers of tokens.
 TEST_P(Language, EndsWithTheUpdateThatReachesItsTokens) {
   TrainOptions given = options("gpt2-tiny");
-  given.shapes = GetParam() == DeviceKind::kXla ? "8x16" : "4x16,8x9";
+  given.shapes = data::parse_shapes(GetParam() == DeviceKind::kXla ? "8x16" : "4x16,8x9");
   given.accumulate = 2;
   given.epochs = 4;
   given.log_steps = 100;
-  text::TokenBatchOptions rows{.kind = RowKind::kDocuments,
-                               .shapes = data::parse_shapes(given.shapes),
-                               .next_token = true,
-                               .seed = given.seed};
+  text::TokenBatchOptions rows{
+      .kind = RowKind::kDocuments, .shapes = given.shapes, .next_token = true, .seed = given.seed};
   std::vector<std::uint64_t> updates, epochs;  // tokens so far, behind each
   std::uint64_t seen = 0;
   for (int64_t epoch = 0; epoch < given.epochs; ++epoch) {
@@ -396,7 +426,7 @@ TEST_P(Language, EndsWithTheUpdateThatReachesItsTokens) {
   if (is_initialized()) shutdown();
   EXPECT_EQ(quietly([&] { return train(parts); }).steps, static_cast<int64_t>(stop) - 3);
   parts.max_tokens = given.max_tokens;
-  parts.resume = "auto";
+  parts.resume.from_last = true;
   if (is_initialized()) shutdown();
   EXPECT_EQ(quietly([&] { return train(parts); }, &printed).steps, static_cast<int64_t>(stop) + 1);
   EXPECT_THAT(printed, HasSubstr(base::str("the run ", base::grouped(static_cast<int64_t>(updates[stop])),
@@ -439,7 +469,7 @@ TEST_P(Language, EndsWithTheUpdateThatReachesItsTokens) {
 TEST_P(Language, MaskedRowsOfThreeShapesHaveThreePrograms) {
   TrainOptions given = options("roberta-tiny", Task::kMlm);
   given.test.clear();
-  given.shapes = "8x18,12x12,16x8";
+  given.shapes = {{8, 18}, {12, 12}, {16, 8}};
   given.epochs = 2;
   given.strict = GetParam() == DeviceKind::kXla ? std::optional(true) : std::nullopt;
   reset_metrics();
@@ -497,10 +527,12 @@ TEST_P(Language, SaysWhatIsWrong) {
   EXPECT_THAT(error_of([](auto& o) { o.model = ""; }), HasSubstr("the model is missing"));
   EXPECT_THAT(error_of([](auto& o) { o.model = "roberta-tiny"; }), HasSubstr("train it with masked_steps"));
   EXPECT_THAT(error_of([](auto& o) { o.task = Task::kImages; }), HasSubstr("gpt2-tiny is a language model"));
-  EXPECT_THAT(error_of([](auto& o) { o.shapes = "8x8"; }),
+  EXPECT_THAT(error_of([](auto& o) {
+                o.shapes = {{8, 8}};
+              }),
               HasSubstr("choose a longer shape, or let long documents be split or cut"));
   EXPECT_THAT(error_of([](auto& o) {
-                o.shapes = "8x8";
+                o.shapes = {{8, 8}};
                 o.pack = true;
               }),
               HasSubstr("leave --length and --pack out"));

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/train/classification.h"
-#include "sluice/train/input.h"
+#include "sluice/train/input/input.h"
 
 namespace sluice::train {
 
@@ -45,6 +45,15 @@ std::vector<int64_t> TextEncoder::operator()(std::string_view text) const {
   return ids;
 }
 
+std::string TextEncoder::name() const {
+  std::string name = base::str(tokenizer_.fingerprint(), " ", longest_, cut_ ? " cut" : "");
+  for (const std::vector<int64_t>* around : {&begin_, &end_}) {
+    name += " |";
+    for (const int64_t id : *around) name += base::str(" ", id);
+  }
+  return name;
+}
+
 std::unique_ptr<data::WebDataset> text_classes(const TrainOptions& options, const std::string& shards,
                                                bool training, const TextEncoder& encoder,
                                                const std::vector<data::LengthShape>& shapes,
@@ -63,6 +72,7 @@ std::unique_ptr<data::WebDataset> text_classes(const TrainOptions& options, cons
   data::LengthOptions lengths;
   lengths.length = [encoder](std::string_view text) { return static_cast<int64_t>(encoder(text).size()); };
   lengths.padding = {static_cast<double>(padding), 0};
+  lengths.name = encoder.name();
   set->bucket_by_length(options.texts, shapes, lengths);
   if (training) {
     set->shuffle(options.shuffle).drop_last();

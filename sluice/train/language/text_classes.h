@@ -24,6 +24,8 @@ class TextEncoder {
               bool cut);
   // Cutting off a text's end keeps the template's tokens around it. Threads: any number.
   std::vector<int64_t> operator()(std::string_view text) const;
+  // Returns a text that is the same only for encoders that give the same ids.
+  std::string name() const;
 
  private:
   text::Tokenizer tokenizer_;

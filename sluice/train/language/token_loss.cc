@@ -4,21 +4,34 @@
 #include <optional>
 #include <vector>
 
+#include "sluice/device/open.h"
+
 namespace sluice::train {
 namespace token_loss_detail {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr int64_t kMaxLogits = int64_t{1} << 25;
+// The logits of a part, on a CPU and on other devices. Each part reads the weight and adds to its gradient,
+// and compilers of the other devices store the logits in bf16 only.
+constexpr int64_t kMaxLogits = int64_t{1} << 25, kMaxLogitsOfCompiler = int64_t{1} << 27;
+// The rows of a TPU's matrix unit. Other numbers of rows are padded, and compile slower.
+constexpr int64_t kTile = 128;
 
-// `count` parts of `rows` places each.
+// `count` parts of `rows` places each; the last part may have fewer.
 struct Parts {
   int64_t rows, count;
 };
-Parts parts_of(int64_t places, int64_t vocabulary, int64_t most) {
-  const int64_t count = std::max<int64_t>(1, (places * vocabulary + most - 1) / most);
-  return {(places + count - 1) / count, count};
+// `limit`: the logits of a part; 0: the device's own limit.
+Parts parts_of(const torch::Tensor& states, int64_t vocabulary, int64_t limit) {
+  const bool compiled = states.is_xla() && device::compiler_makes_all();
+  if (limit <= 0) limit = compiled ? kMaxLogitsOfCompiler : kMaxLogits;
+  const int64_t places = states.size(0);
+  const int64_t count = std::max<int64_t>(1, (places * vocabulary + limit - 1) / limit);
+  const int64_t rows = (places + count - 1) / count;
+  if (!compiled || count == 1 || rows < kTile) return {rows, count};
+  const int64_t whole = (rows + kTile - 1) / kTile * kTile;
+  return {whole, (places + whole - 1) / whole};
 }
 
 // Computes the sum of the cross-entropies of linear(states, weight, bias), and the answers, part by part. The
@@ -38,14 +51,16 @@ class LossInParts : public torch::autograd::Function<LossInParts> {
     for (int64_t begin = 0; begin < states.size(0); begin += rows) {
       const int64_t end = std::min(begin + rows, states.size(0));
       const torch::Tensor part = states.slice(0, begin, end);
-      const torch::Tensor target = targets.slice(0, begin, end).unsqueeze(1);
+      const torch::Tensor of_part = targets.slice(0, begin, end), target = of_part.unsqueeze(1);
       const torch::Tensor valid = target.ne(kNoTarget);
       const torch::Tensor logits = torch::nn::functional::linear(part, weight, bias).to(torch::kFloat);
       const torch::Tensor highest = std::get<0>(logits.max(1, /*keepdim=*/true));
       const torch::Tensor powers = (logits - highest).exp();
       const torch::Tensor total = powers.sum(1, /*keepdim=*/true);
-      const torch::Tensor found = logits.gather(1, target.clamp_min(0));
-      const torch::Tensor loss = total.log() + highest - found;
+      // Less the target's logit, which nll_loss reads as the device does best.
+      const torch::Tensor loss =
+          total.log() + highest +
+          torch::nll_loss(logits, of_part, {}, torch::Reduction::None, kNoTarget).unsqueeze(1);
       sum = sum + torch::where(valid, loss, torch::zeros_like(loss)).sum();
       answers.push_back(logits.argmax(1));
       if (!wanted) continue;
@@ -80,8 +95,7 @@ TokenLoss token_loss(models::LanguageModel& model, const torch::Tensor& states, 
   namespace detail = token_loss_detail;
   const models::LanguageModel::Head head = model.head();
   const torch::Tensor input = model.before_head(states);
-  const auto parts =
-      detail::parts_of(states.size(0), head.weight.size(0), max_logits > 0 ? max_logits : detail::kMaxLogits);
+  const auto parts = detail::parts_of(states, head.weight.size(0), max_logits);
   TokenLoss result;
   result.count = targets.ne(kNoTarget).sum();
   if (parts.count > 1) {

@@ -8,14 +8,14 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
-#include "sluice/base/file.h"
-#include "sluice/base/json_bytes.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/json_bytes.h"
 #include "sluice/base/log.h"
-#include "sluice/base/quantity.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/base/thread.h"
-#include "sluice/cloud/token_request.h"
-#include "sluice/train/metrics_writer.h"
-#include "sluice/train/remote_folder.h"
+#include "sluice/cloud/credentials/token_request.h"
+#include "sluice/train/checkpoints/remote_folder.h"
+#include "sluice/train/log/metrics_writer.h"
 
 namespace sluice::train {
 namespace mlflow_run_detail {

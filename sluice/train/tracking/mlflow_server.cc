@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
-#include "sluice/cloud/checksum.h"
-#include "sluice/cloud/token_request.h"
+#include "sluice/base/formats/base64.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/cloud/credentials/token_request.h"
 
 namespace sluice::train {
 namespace mlflow_server_detail {
@@ -100,7 +100,7 @@ std::string mlflow_authorization() {
   const auto name = base::environment("MLFLOW_TRACKING_USERNAME");
   if (!name) return "";
   const std::string both = *name + ":" + base::environment("MLFLOW_TRACKING_PASSWORD").value_or("");
-  return "Basic " + cloud::base64(reinterpret_cast<const unsigned char*>(both.data()), both.size());
+  return "Basic " + base::base64(both);
 }
 
 base::Status check_mlflow_secret(const std::string& uri, const std::string& authorization) {

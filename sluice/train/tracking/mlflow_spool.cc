@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "sluice/base/file.h"
-#include "sluice/base/parse_json.h"
-#include "sluice/base/strings.h"
+#include "sluice/base/files/file.h"
+#include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::train {
 namespace mlflow_spool_detail {

@@ -15,7 +15,7 @@
 #include <optional>
 #include <string>
 
-#include "sluice/base/folder_lock.h"
+#include "sluice/base/files/folder_lock.h"
 #include "sluice/base/result.h"
 
 namespace sluice::train {

@@ -11,7 +11,7 @@
 #include <tuple>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/file.h"
+#include "sluice/base/files/file.h"
 #include "sluice/cloud/test_server.h"
 #include "sluice/train/tracking/mlflow_run.h"
 #include "sluice/train/tracking/mlflow_spool.h"

@@ -3,10 +3,10 @@
 #include <dlfcn.h>
 
 #include "sluice/base/environment.h"
-#include "sluice/pjrt/compile_cache.h"
-#include "sluice/pjrt/compile_options.h"
-#include "sluice/pjrt/executable_facts.h"
+#include "sluice/pjrt/cache/compile_cache.h"
 #include "sluice/pjrt/machine/find_plugin.h"
+#include "sluice/pjrt/program/compile_options.h"
+#include "sluice/pjrt/program/executable_facts.h"
 
 namespace emulated_pod {
 namespace {

@@ -1,0 +1,27 @@
+// Reads a compiled program: its instructions after the compiler's optimisations.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sluice/base/result.h"
+
+namespace sluice::pjrt {
+
+// The instructions of one kind that exchange data between devices.
+struct Collective {
+  std::string kind;   // "all-reduce"
+  int64_t count = 0;  // instructions; one in a loop counts once
+  int64_t bytes = 0;  // of all their results on one device
+  bool operator==(const Collective&) const = default;
+};
+
+// Returns the collectives of a program in the form "hlo_with_config" (a serialised HloModuleProtoWithConfig),
+// by kind. libtpu splits the all-reduce of a large value into a reduce-scatter and an all-gather, and has
+// what follows computed by one replica for each part: these are two collectives. kDataLoss if the bytes are
+// no such message.
+base::Result<std::vector<Collective>> read_collectives(std::string_view hlo_with_config);
+
+}  // namespace sluice::pjrt

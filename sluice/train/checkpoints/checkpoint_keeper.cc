@@ -1,0 +1,97 @@
+#include "sluice/train/checkpoints/checkpoint_keeper.h"
+
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "sluice/base/error.h"
+#include "sluice/base/text/strings.h"
+
+namespace sluice::train {
+
+CheckpointKeeper::CheckpointKeeper(const RunSetup& given, RunState& state, LogFolder& folder,
+                                   const CallbackList& callbacks, const OptimizerSet& optimizers)
+    : given_(given), state_(state), folder_(folder), callbacks_(callbacks), optimizers_(optimizers) {
+  if (folder.remote() != nullptr)
+    writer_.set_publish([remote = folder.remote()](const std::vector<std::string>& folders) {
+      return remote->publish(folders);
+    });
+}
+
+void CheckpointKeeper::open_top() {
+  const TrainOptions& options = given_.options;
+  if (options.save_top_k == 0 || !given_.session.is_leader()) return;
+  const sessions::Progress& progress = state_.progress;
+  top_ = std::make_unique<TopCheckpoints>(base::value_or_throw(TopCheckpoints::open(
+      folder_.remote() ? folder_.remote()->top() : top_in_folder(options.logdir), options.save_top_k,
+      given_.steps.monitor, progress.step, progress.due.test && given_.test != nullptr)));
+}
+
+void CheckpointKeeper::save(bool best) {
+  callbacks_.call("before_reading", &Callback::before_reading);
+  write(best);
+  callbacks_.call("after_reading", &Callback::after_reading);
+}
+
+void CheckpointKeeper::write(bool best) {
+  Session& session = given_.session;
+  sessions::Progress& progress = state_.progress;
+  session.sync("checkpoint");  // all processes launch what the leader reads
+  if (!session.is_leader()) return;
+  progress.seconds = state_.seconds();
+  callbacks_.put_states(progress.callbacks);
+  progress.due.stop = state_.ends_here ? "" : state_.stop_reason;
+  progress.input = given_.train.state(session, state_.data_epoch(), state_.batches_done());
+  sessions::Snapshot snapshot = sessions::take_snapshot(session.backend(), given_.module, optimizers_.all(),
+                                                        progress, callbacks_.tensors());
+  snapshot.files = given_.steps.files;
+  // `last` is written after the others: a run that continues from it has them all.
+  std::vector<std::string> folders;
+  if (best) folders.push_back(folder_.path("best"));
+  await();
+  if (top_ && progress.value) {
+    // A displaced checkpoint is removed once the better one is on the disk.
+    base::value_or_throw(top_->remove_displaced());
+    if (const auto top = top_->add(*progress.value, progress.step))
+      folders.push_back(folder_.path(top->c_str()));
+  }
+  folders.push_back(folder_.path("last"));
+  writing_ = folders;
+  progress.value.reset();
+  base::value_or_throw(writer_.write(std::move(snapshot), std::move(folders)));
+}
+
+void CheckpointKeeper::await() {
+  const std::vector<std::string> folders = std::exchange(writing_, {});
+  const base::Status written = writer_.wait();
+  if (written) {
+    saved_.insert(folders.begin(), folders.end());
+    return;
+  }
+  if (written.error().code() != Code::kOutOfRange) throw_error(written.error());
+  throw_error(Code::kOutOfRange, base::str(written.error().what(),
+                                           ". Try a smaller --lr, --warmup-epochs, --clip-norm or --on-nan ",
+                                           "skip. ", last_good()));
+}
+
+void CheckpointKeeper::remove_displaced() {
+  if (top_) base::value_or_throw(top_->remove_displaced());
+}
+
+std::string CheckpointKeeper::last_good() {
+  if (!writing_.empty()) {
+    // The first checkpoint may still be on its way.
+    const std::vector<std::string> folders = std::exchange(writing_, {});
+    if (writer_.wait()) saved_.insert(folders.begin(), folders.end());
+  }
+  if (has("last")) return base::str("The last good checkpoint is ", folder_.shown("last"), ".");
+  return given_.session.is_leader() ? "There is no checkpoint yet." : "Process 0 has the checkpoints.";
+}
+
+bool CheckpointKeeper::has(const char* name) const {
+  if (saved_.count(folder_.path(name)) > 0) return true;
+  if (folder_.remote() == nullptr) return !sessions::find_checkpoint(folder_.path(name)).empty();
+  return state_.restored_from == given_.options.logdir && std::string_view(name) == "last";
+}
+
+}  // namespace sluice::train

@@ -1,0 +1,49 @@
+#include "sluice/train/run/run_plan.h"
+
+#include "sluice/base/error.h"
+#include "sluice/base/text/strings.h"
+
+namespace sluice::train {
+
+int64_t rows_per_replica(const TrainOptions& options, int replicas) {
+  if (options.global_batch_size == 0) return options.batch_size;
+  const int64_t parts = replicas * options.accumulate;
+  if (options.global_batch_size % parts != 0)
+    throw_error(Code::kInvalidArgument,
+                base::str("--global-batch-size ", options.global_batch_size, " is no multiple of ", replicas,
+                          " replicas × accumulate ", options.accumulate, " = ", parts));
+  return options.global_batch_size / parts;
+}
+
+RunPlan plan_run(const Input& train, const TrainOptions& options) {
+  RunPlan plan{.length = run_length(train, options), .schedule = {}};
+  const RunLength& length = plan.length;
+  if (length.max_steps == 0)
+    throw_error(Code::kInvalidArgument,
+                base::str("no epoch of the training set has a step: its rows fill no ",
+                          "batch; choose a smaller --batch-size"));
+  const double epoch = length.steps_per_epoch;
+  const int64_t all = length.steps;
+  // A max_steps from max_tokens is exact, even if epochs differ in their number of steps from the first one.
+  if (options.max_steps > all && options.max_tokens == 0)
+    throw_error(Code::kInvalidArgument,
+                base::str("--max-steps ", options.max_steps, " has no effect: ", options.epochs,
+                          " epochs of ", length.min_steps == length.max_steps ? "" : "up to ",
+                          length.max_steps, " steps end before it; choose more --epochs"));
+  plan.schedule = {.kind = options.lr_schedule,
+                   .lr = options.lr,
+                   .warmup_epochs = options.warmup_steps > 0
+                                        ? static_cast<double>(options.warmup_steps) / epoch
+                                        : options.warmup_epochs,
+                   .every_epochs = options.lr_every_epochs,
+                   .divisor = options.lr_divisor,
+                   .min_lr = options.min_lr,
+                   .decay_epochs = options.decay_steps > 0 ? static_cast<double>(options.decay_steps) / epoch
+                                                           : options.decay_epochs,
+                   .epochs = static_cast<double>(options.max_steps > 0 ? options.max_steps : all) / epoch,
+                   .steps_per_epoch = epoch};
+  base::value_or_throw(check(plan.schedule));
+  return plan;
+}
+
+}  // namespace sluice::train
