@@ -79,8 +79,9 @@ class Ends(LauncherTest):
     def test_a_supervisor_that_was_killed(self):
         process = self.start("--processes", 2, *sh("echo ready; exec sleep 1000"))
         self.wait_for_lines(2, "ready")
-        folder = next((self.state / "sluice/workers").glob("*/0-1"))
-        os.kill(int((folder / "supervisor").read_text().split()[0]), signal.SIGKILL)
+        # The worker may say that it is ready before its supervisor has written its own number.
+        numbers = wait_for("a supervisor", lambda: list((self.state / "sluice/workers").glob("*/0-1/supervisor")))[0]
+        os.kill(int(numbers.read_text().split()[0]), signal.SIGKILL)
         status, _, err = self.finish(process)
         self.assertEqual(status, 1)
         self.assertIn("worker 1 (127.0.0.1): it is lost: its supervisor was killed", err)
