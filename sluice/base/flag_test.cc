@@ -176,7 +176,7 @@ TEST(Flag, ReadsListsOfNumbers) {
   EXPECT_TRUE(parse_numbers<float>("--a", "").empty());
   try {
     parse_numbers<std::int64_t>("--a", "2,x");
-    FAIL() << "x is no number";
+    FAIL() << "x is not a number";
   } catch (const std::exception& error) {
     EXPECT_STREQ(error.what(), "--a takes numbers separated by commas, not \"2,x\"");
   }

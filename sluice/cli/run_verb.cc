@@ -216,7 +216,7 @@ void choose_folder(pod::Job& job) {
     if (pod::is_local(job)) throw Usage("--sync copies to --hosts; on one machine --chdir is enough");
     job.sync = fs::absolute(base::expand_home(job.sync)).lexically_normal().string();
     while (job.sync.size() > 1 && job.sync.ends_with('/')) job.sync.pop_back();
-    if (!base::is_directory(job.sync)) throw Usage("--sync " + job.sync + " is no folder");
+    if (!base::is_directory(job.sync)) throw Usage("--sync " + job.sync + " is not a folder");
     if (job.folder.empty()) job.folder = "sluice-run/" + fs::path(job.sync).filename().string();
   }
   if (pod::is_local(job))

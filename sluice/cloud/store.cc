@@ -59,7 +59,7 @@ base::Result<ObjectName> parse_object_url(const std::string& url) {
   const Scheme* scheme = scheme_of(url);
   if (scheme == nullptr)
     return base::fail(Code::kInvalidArgument, "'", url,
-                      "' is no object: expected gs://BUCKET/NAME, s3://BUCKET/NAME, "
+                      "' is not an object: expected gs://BUCKET/NAME, s3://BUCKET/NAME, "
                       "az://ACCOUNT/CONTAINER/NAME or hf://OWNER/NAME/FILE");
   const std::string path = url.substr(scheme->name.size() + 3);
   int parts = scheme->parts;
@@ -71,7 +71,7 @@ base::Result<ObjectName> parse_object_url(const std::string& url) {
     end = path.find('/', from);
     const bool last = part + 1 == parts;
     if (end == from || from >= path.size() || (end == std::string::npos && !last))
-      return base::fail(Code::kInvalidArgument, "'", url, "' is no object: expected ", scheme->form);
+      return base::fail(Code::kInvalidArgument, "'", url, "' is not an object: expected ", scheme->form);
   }
   return ObjectName{path.substr(0, end), end == std::string::npos ? "" : path.substr(end + 1),
                     std::string(scheme->name)};

@@ -304,7 +304,7 @@ TEST_F(DatasetTest, TuplesAndMapsAsInWebdataset) {
   EXPECT_EQ(batches[0].columns[2].array.describe(), "float64 [7]");
 }
 
-// What is no image needs no decode(), as Python's decode() without arguments has it.
+// What is not an image needs no decode(), as Python's decode() without arguments has it.
 TEST_F(DatasetTest, WithoutDecodeImagesStayBytes) {
   const std::string point = npy_file("|u1", {2}, "\x05\x07");
   const std::string packed =

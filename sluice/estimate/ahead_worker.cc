@@ -168,7 +168,7 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   }
   const Json report = base::parse_json(*written);
   if (report.is_discarded())
-    return base::fail(Code::kInternal, "the compiler's report is no JSON: ", *written);
+    return base::fail(Code::kInternal, "the compiler's report is not JSON: ", *written);
   if (report.contains("error")) {
     return base::fail(static_cast<Code>(report.at("code").get<int>()), "compiling for ", request.slice.name,
                       ": ", report.at("error").get<std::string>());

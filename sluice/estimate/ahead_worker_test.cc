@@ -175,7 +175,7 @@ TEST_F(WithLibtpu, WhatDoesNotFitSaysByHowMuch) {
 }
 
 TEST_F(WithLibtpu, ErrorsOfTheProgramHaveItsLine) {
-  const auto report = compile(request("v6e-1", "module {\n  this is no program\n}\n"));
+  const auto report = compile(request("v6e-1", "module {\n  this is not a program\n}\n"));
   ASSERT_FALSE(report);
   EXPECT_THAT(report.error().what(), AllOf(HasSubstr("compiling for v6e-1"), HasSubstr(":2:")));
 }

@@ -151,7 +151,7 @@ Outcome<Json> Api::call(const Call& call) {
     if (response && response->status / 100 == 2) {
       Json json = response->body.empty() ? Json::object() : base::parse_json(response->body);
       if (!json.is_discarded()) return json;
-      return failed(Kind::kOther, Code::kUnknown, call.what, ": the answer is no JSON");
+      return failed(Kind::kOther, Code::kUnknown, call.what, ": the answer is not JSON");
     }
     Failure failure = response ? failure_of_answer(response->status, response->body, call.what,
                                                    project_in(call), host_of(call.service))

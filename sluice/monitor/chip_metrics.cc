@@ -180,9 +180,9 @@ base::Result<std::vector<DeviceValue>> parse_metric(std::string_view message) {
         return base::fail(Code::kDataLoss, "a value in the answer names no device, or is not a number");
       values.push_back(*value);
     }
-    if (metric.broken()) return base::fail(Code::kDataLoss, "the answer is no list of metrics");
+    if (metric.broken()) return base::fail(Code::kDataLoss, "the answer is not a list of metrics");
   }
-  if (response.broken()) return base::fail(Code::kDataLoss, "the answer is no protocol buffer");
+  if (response.broken()) return base::fail(Code::kDataLoss, "the answer is not a protocol buffer");
   return values;
 }
 

@@ -138,7 +138,7 @@ base::Result<ProcessStatus> status_of(const json& document) {
     status.memory_peak = optional_of<int64_t>(document, "memory_peak");
     status.time = document.at("time").get<double>();
   } catch (const json::exception& error) {
-    return base::fail(Code::kDataLoss, "this is no record of a training process: ", error.what());
+    return base::fail(Code::kDataLoss, "this is not a record of a training process: ", error.what());
   }
   return status;
 }

@@ -160,7 +160,7 @@ base::Result<std::string> Profiler::collect() {
   if (!is_message(bytes) && is_message(std::string_view(bytes).substr(0, bytes.size() - 1))) bytes.pop_back();
   if (!is_message(bytes))
     return base::fail(Code::kDataLoss, "the plugin's profiler gave ", bytes.size(),
-                      " bytes that are no XSpace");
+                      " bytes that are not an XSpace");
   return bytes;
 }
 

@@ -47,7 +47,7 @@ base::Result<std::vector<Worker>> remote_workers(std::string_view hosts, int per
   std::vector<Worker> workers;
   std::map<std::string, std::vector<size_t>> workers_of;
   for (const std::string& name : names) {
-    if (name.starts_with('-')) return base::fail(Code::kInvalidArgument, "\"", name, "\" is no host name");
+    if (name.starts_with('-')) return base::fail(Code::kInvalidArgument, "\"", name, "\" is not a host name");
     auto& here = workers_of[name];
     if (!here.empty() && per_host > 1)
       return base::fail(Code::kInvalidArgument, "host ", name,

@@ -128,7 +128,7 @@ base::Status check_zone(const std::string& zone) {
   static const std::regex rule("[a-z]+(-[a-z0-9]+){2,}");
   if (std::regex_match(zone, rule)) return {};
   return base::fail(Code::kInvalidArgument, "'", zone,
-                    "' is no zone: a zone is a region and a letter, us-central1-a");
+                    "' is not a zone: a zone is a region and a letter, us-central1-a");
 }
 
 base::Status check_zones(const std::vector<std::string>& zones) {
@@ -143,7 +143,7 @@ base::Status check_project_id(const std::string& project) {
   if (std::regex_match(project, rule)) return {};
   return base::fail(
       Code::kInvalidArgument, "'", project,
-      "' is no project: expected its id, of lower-case letters, digits and -, or its number; gcloud "
+      "' is not a project: expected its id, of lower-case letters, digits and -, or its number; gcloud "
       "projects list shows them");
 }
 

@@ -90,7 +90,7 @@ TEST(Wish, ZonesAndProjectsHaveTheirForm) {
   SliceWish there = wish();
   for (const char* zone : {"A B", "moon", "us-central1", "any "}) {
     there.zones = {"us-central1-a", zone};
-    EXPECT_THAT(check_wish(there, kNow).error().what(), HasSubstr(base::str("'", zone, "' is no zone")));
+    EXPECT_THAT(check_wish(there, kNow).error().what(), HasSubstr(base::str("'", zone, "' is not a zone")));
   }
   there.zones = {"any"};
   EXPECT_TRUE(check_wish(there, kNow));

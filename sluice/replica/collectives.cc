@@ -170,7 +170,7 @@ int64_t wrapped(const char* what, int64_t dim, const at::Tensor& tensor) {
 void check_divides(const char* what, const at::Tensor& tensor, int64_t dim, int64_t parts) {
   if (tensor.size(dim) % parts != 0)
     throw_error(Code::kInvalidArgument, base::str(what, ": dimension ", dim, " of ", tensor.sizes(),
-                                                  " is no multiple of the ", parts, " replicas"));
+                                                  " is not a multiple of the ", parts, " replicas"));
 }
 
 // Runs one collective for each element type and replaces the tensors' values with the results.

@@ -198,7 +198,7 @@ void say_single_process(const Getter& get, const std::string& name) {
   const std::string value = get(name.c_str()).value_or("");
   static std::once_flag once;
   std::call_once(once, [&] {
-    base::info(name, " is no list of hosts (\"", base::printable(value.substr(0, kShown)),
+    base::info(name, " is not a list of hosts (\"", base::printable(value.substr(0, kShown)),
                value.size() > kShown ? "…" : "", "\"): this is a single process");
   });
 }
@@ -226,7 +226,7 @@ Found from_tpu(const Getter& get) {
   for (std::string& host : hosts) {
     if (host.find_first_of(" \t\n") != std::string::npos)
       return read.wrong("TPU_WORKER_HOSTNAMES is \"", base::printable(names),
-                        "\", which is no list of hosts");
+                        "\", which is not a list of hosts");
     if (host.empty()) return read.wrong("TPU_WORKER_HOSTNAMES is \"", names, "\", which has an empty name");
     // Some tools write "host:port".
     const auto address = base::split_host_and_port(host);

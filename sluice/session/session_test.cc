@@ -345,7 +345,7 @@ TEST(Start, TakesItsFlagsAndLeavesTheOthers) {
 TEST(Start, FlagsCountMoreThanTheEnvironmentAndThatMoreThanTheDefault) {
   ::setenv("SLUICE_DEVICE", "cpu", 1);
   ::setenv("SLUICE_DEVICES", "none", 1);
-  EXPECT_THROW(start(), Error) << "SLUICE_DEVICES is no number";
+  EXPECT_THROW(start(), Error) << "SLUICE_DEVICES is not a number";
   ::setenv("SLUICE_DEVICES", "1", 1);
   EXPECT_EQ(start().device(), torch::Device("cpu"));
   ::setenv("SLUICE_DEVICE", "gpu", 1);

@@ -279,7 +279,7 @@ base::Result<std::string> Tokenizer::Parts::decode(const TokenId* ids, std::size
     const AddedTokens::Token* const token = added.find(ids[i]);
     const std::string* const text = token != nullptr ? &token->decoded : model->vocabulary().text(ids[i]);
     if (text == nullptr)
-      return base::fail(Code::kOutOfRange, "the id ", ids[i], " at place ", i, " is no token of ", name,
+      return base::fail(Code::kOutOfRange, "the id ", ids[i], " at place ", i, " is not a token of ", name,
                         ", whose ids are below ", size(), ": was it made with another tokenizer?");
     if (skip_special && added.is_special(*text)) continue;
     tokens.push_back(*text);

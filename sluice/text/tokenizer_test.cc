@@ -193,7 +193,7 @@ TEST(Tokenizer, AnAddedTokenOfWhichNothingIsLeftIsFoundNowhere) {
 TEST(Tokenizer, SaysWhatIsWrongInAFile) {
   auto tokenizer = byte_tokenizer({{"a", "b"}});
   tokenizer["model"]["merges"].push_back({"a", "zz"});
-  EXPECT_THAT(message_of(tokenizer), HasSubstr("model: merge 1: 'a', 'zz' or both together are no token"));
+  EXPECT_THAT(message_of(tokenizer), HasSubstr("model: merge 1: 'a', 'zz' or both together are not a token"));
   tokenizer = byte_tokenizer({});
   tokenizer["model"]["vocab"]["x"] = -1;
   EXPECT_THAT(message_of(tokenizer), HasSubstr("expected an id below 16777216 for the token 'x', found -1"));
@@ -211,7 +211,7 @@ TEST(Tokenizer, NamesTheByteThatIsNoUtf8AndTheIdThatIsNoToken) {
   EXPECT_THAT(thrown([&] {
                 tokenizer.decode({1, 256});
               }),
-              HasSubstr("the id 256 at place 1 is no token of tokenizer.json, whose "
+              HasSubstr("the id 256 at place 1 is not a token of tokenizer.json, whose "
                         "ids are below 256"));
   // Half of a character is U+FFFD.
   const auto half = tokenizer.encode("\u00e9").ids;

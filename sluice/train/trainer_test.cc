@@ -245,7 +245,7 @@ TEST(Trainer, AnIncompleteCheckpointIsNoFreshStart) {
   options.epochs = 2;
   options.resume.from_last = true;
   EXPECT_THAT(refusal(options),
-              testing::AllOf(testing::HasSubstr("run/last is no whole checkpoint: state.json "),
+              testing::AllOf(testing::HasSubstr("run/last is not a whole checkpoint: state.json "),
                              testing::HasSubstr("--weights")));
   EXPECT_TRUE(weights() == before);
 }
@@ -729,7 +729,7 @@ TEST(Trainer, SenselessOptionsAreErrors) {
   EXPECT_THAT(message([](TrainOptions& o) { o.nesterov = true, o.momentum = 0; }),
               testing::HasSubstr("--nesterov"));
   EXPECT_THAT(message([](TrainOptions& o) { o.overfit_batches = 3, o.accumulate = 2; }),
-              testing::HasSubstr("no multiple of --accumulate 2"));
+              testing::HasSubstr("not a multiple of --accumulate 2"));
   EXPECT_THAT(message([](TrainOptions& o) { o.test_every_epochs = 0; }),
               testing::HasSubstr("--test-every-epochs must be at least 1"));
   const auto expect = [&](auto change, const char* said) {

@@ -297,11 +297,11 @@ class Reach(World):
                 (("keep", "v4", "--", "run", "--detach", "--", "true"), "--detach is not for a run that is kept"),
                 (("keep", "v4", "--", "run", "--lese", "2", "--", "true"), "unknown flag --lese; did you mean --lease? See sluice run --help."),
                 (("keep", "v4", "--", "run", "--lease", "two", "--", "true"), "--lease: expected a whole number above 0, found 'two'"),
-                (("keep", "v4", "--", "run", "--sync", "/none", "--", "true"), "--sync /none is no folder"),
+                (("keep", "v4", "--", "run", "--sync", "/none", "--", "true"), "--sync /none is not a folder"),
                 (("keep", "v4", "--", "run", "--image", "x", "--", "true"), "--image is for --sbatch or --jobset"),
                 (("keep", "v4", "--", "run", "echo", "--", "true"), 'expected flags and then --, found "echo"'),
                 (("keep", "v4", "--spot", "--", "run", "--", "true"), "--spot is for a TPU that keep creates: give --type too"),
-                (("keep", "v4", "--zones", "moon", "--", "run", "--", "true"), "'moon' is no zone"),
+                (("keep", "v4", "--zones", "moon", "--", "run", "--", "true"), "'moon' is not a zone"),
                 (("keep", "none", "--", "run", "--", "true"), "sluice tpu create none")]:
             status, _, err = self.run_program(*arguments)
             self.assertIn(status, (1, 2), err)

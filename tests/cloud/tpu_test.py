@@ -370,7 +370,7 @@ def keep_dry_runs(cloud):
         keep(*made, run=("run", "--dry-run", "--", "true"), status=2)
         cloud.says("--dry-run is not for a run that is kept: `sluice keep` decides it")
         keep("--type", "v3-32", "--zones", "moon", status=2)
-        cloud.says("'moon' is no zone")
+        cloud.says("'moon' is not a zone")
         # Without anybody to ask as, or without a project, what the flags say.
         nobody = {"SLUICE_GOOGLE_ENDPOINT": ""}
         keep(*made, **nobody)
@@ -412,9 +412,9 @@ def bad_input(cloud):
         cloud.says(f"{flag}: expected a text, found nothing; is a variable empty or unset?")
     for zones in ("A B", "moon", "us-central1-b,moon"):
         cloud.run("tpu", "create", "a", "--type", "v3-32", "--zones", zones, status=2)
-        cloud.says("is no zone: a zone is a region and a letter, us-central1-a")
+        cloud.says("is not a zone: a zone is a region and a letter, us-central1-a")
     cloud.run(*NODE, "--project", "A B", status=2)
-    cloud.says("'A B' is no project")
+    cloud.says("'A B' is not a project")
     cloud.run(*NODE, "--flex-start", "8d", status=2)
     cloud.run(*NODE, "--ttl", "soon", status=2)
     cloud.run("tpu", "stop", "nothing", status=1)

@@ -99,7 +99,7 @@ class Maker {
       return planned;
     }
     if (value.kind == Value::Kind::kTensor) {
-      if (type->kind() != c10::TypeKind::TensorType) refuse(sample_, argument.name() + " is no tensor");
+      if (type->kind() != c10::TypeKind::TensorType) refuse(sample_, argument.name() + " is not a tensor");
       planned.kind = Planned::Kind::kTensor;
       planned.tensors = {make(value.tensor)};
     } else if (value.kind == Value::Kind::kSame) {
@@ -131,7 +131,7 @@ class Maker {
 
   void plan_tensors(Planned& planned, const c10::TypePtr& type, const Value& value) {
     auto list = type->cast<c10::ListType>();
-    if (!list) refuse(sample_, planned.name + " is no list of tensors");
+    if (!list) refuse(sample_, planned.name + " is not a list of tensors");
     bool optional = list->getElementType()->kind() == c10::TypeKind::OptionalType;
     planned.kind = optional ? Planned::Kind::kOptionalTensors : Planned::Kind::kTensors;
     for (const Value& item : value.items) {
@@ -194,7 +194,7 @@ class Maker {
     }
     auto list_type = type->cast<c10::ListType>();
     if (value.kind == Value::Kind::kList) {
-      if (!list_type) refuse(sample_, argument.name() + " is no list");
+      if (!list_type) refuse(sample_, argument.name() + " is not a list");
       return list(list_type->getElementType(), value.list);
     }
     if (!list_type) return number(type, value);

@@ -18,7 +18,7 @@ printf 'module { func.func @main() { nothing } }\n' >"$work/broken.mlir"
 printf 'junk\n' >"$work/junk.mlir"
 : >"$work/empty.mlir"
 for kind in junk empty; do
-  expect 2 "$kind.mlir is no StableHLO program" "$program" compile --topology v3-8 --program "$work/$kind.mlir"
+  expect 2 "$kind.mlir is not a StableHLO program" "$program" compile --topology v3-8 --program "$work/$kind.mlir"
   grep -q 'SLUICE_DUMP=FOLDER writes such files' "$work/err" || fail "$kind: $(cat "$work/err")"
 done
 expect 2 '--model is for the models that sluice has; --program' "$program" compile --topology v3-8 --program "$work/broken.mlir" --model mlp

@@ -86,7 +86,7 @@ mkdir "$work/cut" "$work/broken"
 shard=$(ls "$work"/train/*.tar | head -1)
 head -c 20000 "$shard" >"$work/cut/cut.tar"
 expect 1 "$work/cut/cut.tar" "${train[@]}" --train "$work/cut/cut.tar" --classes 3
-printf 'this is no image' >"$work/broken/0.ppm"
+printf 'this is not an image' >"$work/broken/0.ppm"
 printf '0' >"$work/broken/0.cls"
 tar -C "$work/broken" -cf "$work/broken.tar" 0.ppm 0.cls
 expect 1 "0.ppm" "${train[@]}" --train "$work/broken.tar" --classes 3 --batch-size 1
@@ -128,5 +128,5 @@ expect 1 'the loss is' "${xla[@]}" "${data[@]}" --lr 1e30
 expect 1 "$work/cut/cut.tar" "${xla[@]}" --train "$work/cut/cut.tar" --classes 3
 expect 1 "$work/no_plugin.so" "${train[@]}" "${data[@]}" --device xla --plugin "$work/no_plugin.so"
 expect 21 '' "${train[@]}" "${data[@]}" --lr 0 --target-accuracy 90
-expect 1 'no safetensors file' "${train[@]}" "${data[@]}" --weights "$shard"
+expect 1 'not a safetensors file' "${train[@]}" "${data[@]}" --weights "$shard"
 finish

@@ -5,7 +5,7 @@ source "$1"
 work="$(mktemp -d)"
 trap 'rm -rf "$work"' EXIT
 prefix="$work/moved/prefix"
-# The folder's name differs from run to run, and is no part of what the compiler cache looks for.
+# The folder's name differs from run to run, and is not a part of what the compiler cache looks for.
 export CCACHE_BASEDIR="$work" CCACHE_NOHASHDIR=1
 
 fail() { printf 'install_test: %s\n' "$*" >&2; exit 1; }

@@ -133,7 +133,7 @@ TEST(PodPlugin, RefusesPlacesThatAreNotThere) {
   refused("\x1a\x7f", "failed to deserialize CompileOptionsProto");
   expect_refused(alone.client->compile(text, on({0, 1}), "MLIR"), Code::kInvalidArgument,
                  "Unknown program format 'MLIR'.");
-  expect_refused(alone.client->compile("this is no program", on({0})), Code::kUnknown, "this");
+  expect_refused(alone.client->compile("this is not a program", on({0})), Code::kUnknown, "this");
 }
 
 TEST(PodPlugin, RefusesArgumentsThatDoNotFit) {

@@ -154,7 +154,7 @@ def compare(found, number, what):
 
 
 def decoded(shards):
-    """By webdataset's own rules, without Pillow's: the jpg and png members of the sets are no images."""
+    """By webdataset's own rules, without Pillow's: the jpg and png members of the sets are not images."""
     return list(webdataset.WebDataset(shards, shardshuffle=False).decode())
 
 

@@ -174,7 +174,7 @@ def with_a_server(program, work):
     check(again.info.run_id == run.info.run_id and again.info.status == "FINISHED", again.info)
     check(again.data.params["epochs"] == "2" and again.data.tags["resumed.epochs"] == "4", again.data.tags)
     failed = Training(program, os.path.join(work, "failed"), "--mlflow", server.uri, "--epochs", "9", "--lr", "1e30")
-    check("the loss is" in failed.end(1), "a loss that is no number")
+    check("the loss is" in failed.end(1), "a loss that is not a number")
     check(server.run_of(failed.logdir)[1].info.status == "FAILED", "the status of a run that failed")
     server.kill()
 
@@ -290,7 +290,7 @@ def who_is_not_let_in(program, work):
         check(asked and set(asked) == {header}, asked)
         check(said.count("who are you?") == 1 and "MLFLOW_TRACKING_TOKEN" in said and "t0k" not in said, said)
     guard.shutdown()
-    # Something that is no MLflow.
+    # Something that is not MLflow.
     plain = http.server.ThreadingHTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
     plain.RequestHandlerClass.log_message = lambda *_: None
     threading.Thread(target=plain.serve_forever, daemon=True).start()

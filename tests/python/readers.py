@@ -26,7 +26,7 @@ def same(a, b, what):
 def read(work):
     for model, checkpoint in [("resnet", "last"), ("mlp", "best")]:
         exported = torch.load(os.path.join(work, model + ".pt"), weights_only=True)
-        check(isinstance(exported, dict), "the export is no dict")
+        check(isinstance(exported, dict), "the export is not a dict")
         same(exported, safetensors.torch.load_file(os.path.join(work, model, checkpoint, "model.safetensors")), model)
     resnet = torch.load(os.path.join(work, "resnet.pt"), weights_only=True)
     check(resnet["layer2.0.downsample.0.weight"].shape == (128, 64, 1, 1), "the export's shapes")

@@ -55,7 +55,7 @@ class FilesTest(unittest.TestCase):
         with World() as world:
             for name in ("A;touch WORK/x;B", "A$(id)", "1A"):
                 world.write(SMALL.replace("[machines]\n", f'[machines]\nvariables = {{"{name}" = "1"}}\n'))
-                self.assertIn("is no name of a variable", world.run("apply", status=2).stderr)
+                self.assertIn("is not a name of a variable", world.run("apply", status=2).stderr)
             self.assertEqual(mutations(world.fake.log()), [])
 
     def test_the_share_is_for_the_network(self):

@@ -16,7 +16,7 @@ FORBIDDEN = {
     r"\b(pypi\.org|pythonhosted\.org|deb\.debian\.org|crates\.io|registry\.npmjs\.org)\b": "a registry's host",
     r"^(<<<<<<<|>>>>>>>) ": "a merge conflict",
     r"^#include <torch/csrc/autograd/node\.h>": "LibTorch 2.11 has it in torch/csrc/autograd/function.h alone",
-    r"\bthrow (sluice::)?Error\(": "throw_error(…): an Error alone is no std::exception",
+    r"\bthrow (sluice::)?Error\(": "throw_error(…): an Error alone is not a std::exception",
 }
 # PyTorch's own address is where its published packages are; these files may name it.
 PYTORCH_ADDRESS = r"\bdownload\.pytorch\.org\b"

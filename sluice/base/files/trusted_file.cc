@@ -61,7 +61,7 @@ Result<std::string> read_trusted_file(const std::string& path) {
   if (file.descriptor() < 0) return fail_errno(errno, "open", path);
   struct stat facts {};
   if (::fstat(file.descriptor(), &facts) != 0) return fail_errno(errno, "look at", path);
-  if (!S_ISREG(facts.st_mode)) return fail(Code::kPermissionDenied, path, " is no regular file");
+  if (!S_ISREG(facts.st_mode)) return fail(Code::kPermissionDenied, path, " is not a regular file");
   SLUICE_OK(check_owner(facts, path));
   SLUICE_OK(check_folder(path));
   return read_to_end(file, static_cast<size_t>(facts.st_size), path);

@@ -42,7 +42,7 @@ Result<std::vector<std::string>> expand_ranges(std::string_view ranges) {
     const auto last = dash == std::string::npos ? first : number_of<size_t>(range.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= kMaxHosts)
       return fail(Code::kInvalidArgument, "\"", range, "\" in [", ranges,
-                  "] is no range: expected numbers such as 01-03 or 7");
+                  "] is not a range: expected numbers such as 01-03 or 7");
     for (size_t value = *first; value <= *last; ++value) {
       std::string text = std::to_string(value);
       if (text.size() < first_text.size()) text.insert(0, first_text.size() - text.size(), '0');
@@ -122,7 +122,7 @@ Result<HostAndPort> split_host_and_port(std::string_view address) {
       (address.starts_with('[') && end == kNone))
     return fail(
         Code::kInvalidArgument, "\"", printable_line(address),
-        "\" is no host: expected HOST or HOST:PORT with a port from 1 to 65535, and brackets around an "
+        "\" is not a host: expected HOST or HOST:PORT with a port from 1 to 65535, and brackets around an "
         "IPv6 address that has a port, [fd00::2]:8476");
   return HostAndPort{std::string(host), port};
 }

@@ -85,7 +85,7 @@ void check_program(const Flags& flags) {
 std::string read_program(const std::string& path) {
   std::string text = base::value_or_throw(base::read_file(path));
   if (text.find("@main") == std::string::npos && !base::starts_with(text, "ML\xefR"))
-    throw Usage(base::str(path, " is no StableHLO program",
+    throw Usage(base::str(path, " is not a StableHLO program",
                           text.empty() ? ": it is empty" : ": it has no function @main",
                           "; SLUICE_DUMP=FOLDER writes such files"));
   return text;

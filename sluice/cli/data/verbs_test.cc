@@ -83,7 +83,7 @@ TEST_F(DataVerbs, MistakesSayWhatIsExpected) {
   const std::string good = out + "/train-0000.tar";
   ASSERT_EQ(sluice_program({"data", "pack", in, out}).status, 0);
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{"cp", good, "gs://"}, "'gs://' is no object: expected gs://BUCKET/NAME"},
+      {{"cp", good, "gs://"}, "'gs://' is not an object: expected gs://BUCKET/NAME"},
       {{"cp", good, "ftp://host/x"}, "cannot copy to 'ftp://host/x': expected a path, gs://…"},
       {{"cp", good, none + "/x.tar"}, "there is no folder " + none + ": make it first"},
       {{"cp", good}, "SOURCE TARGET: expected at least 2 words, found 1"},

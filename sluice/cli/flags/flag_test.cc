@@ -263,7 +263,7 @@ TEST_F(Flags, AFileNamesProgramsOnlyWhereItIsTrusted) {
     EXPECT_THAT(err_, HasSubstr("give --trust-config if you trust this file"));
     EXPECT_EQ(parsed(text, {"--trust-config"}), 0) << text << err_;
   }
-  // A file cannot trust itself; the line's own words need no trust, and names are no programs.
+  // A file cannot trust itself; the line's own words need no trust, and names are not programs.
   EXPECT_EQ(parsed("trust-config = true\nplugin = \"/tmp/evil.so\"", {}), 2);
   EXPECT_EQ(parsed("plugin = \"/tmp/evil.so\"", {"--plugin", "cpu"}), 0) << err_;
   EXPECT_EQ(parsed("plugin = \"cuda\"\ntrain = \"data/pipe:x.tar\"", {}), 0) << err_;

@@ -79,9 +79,9 @@ class View {
       trouble = base::str("the run ", run_->job.id, " is over: ", run_->state,
                           run_->cause.empty() ? "" : ", ", run_->cause);
     else if (known < run_->job.workers.size())
-      trouble =
-          base::str(known, " of the run's ", run_->job.workers.size(),
-                    " workers say how far they are; others are no programs of Sluice, or have not begun yet");
+      trouble = base::str(
+          known, " of the run's ", run_->job.workers.size(),
+          " workers say how far they are; others are not programs of Sluice, or have not begun yet");
   }
 
   cloud::Http http_;

@@ -68,7 +68,7 @@ base::Status pack(PackFlags& flags) {
   if (!flags.end.empty()) {
     options.end = tokenizer.id_of(flags.end);
     if (!options.end)
-      return base::fail(Code::kInvalidArgument, "--end-token '", flags.end, "' is no token of ",
+      return base::fail(Code::kInvalidArgument, "--end-token '", flags.end, "' is not a token of ",
                         flags.tokenizer, ": expected one such as '<|endoftext|>'");
   }
   const std::string kept = base::join_path(options.set.folder, "tokenizer.json");

@@ -54,7 +54,7 @@ TEST_F(TextVerbs, FromATextToTokensAndBack) {
               HasSubstr("\"offsets\":[[0,"));
   const auto unknown = sluice_program({"text", "decode", tokenizer, write("far.txt", "1 9999\n")});
   EXPECT_EQ(unknown.status, 1);
-  EXPECT_THAT(unknown.err, HasSubstr("the id 9999 at place 1 is no token of"));
+  EXPECT_THAT(unknown.err, HasSubstr("the id 9999 at place 1 is not a token of"));
   EXPECT_THAT(sluice_program({"text", "decode", tokenizer, write("words.txt", "1 x\n")}).err,
               HasSubstr("expected ids with spaces between them, found 'x'"));
 

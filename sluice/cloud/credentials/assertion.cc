@@ -27,7 +27,7 @@ base::Result<std::string> sign(const std::string& text, const std::string& priva
       PEM_read_bio_PrivateKey(pem.get(), nullptr, nullptr, nullptr), &EVP_PKEY_free);
   if (!key || EVP_PKEY_get_base_id(key.get()) != EVP_PKEY_RSA)
     return base::fail(Code::kInvalidArgument,
-                      "the private_key is no RSA key in PEM form: download the key file again");
+                      "the private_key is not an RSA key in PEM form: download the key file again");
   const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
   std::string signature(static_cast<std::size_t>(EVP_PKEY_get_size(key.get())), '\0');
   std::size_t size = signature.size();

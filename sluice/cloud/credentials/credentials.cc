@@ -146,7 +146,7 @@ base::Result<std::shared_ptr<Credentials>> credentials_of_json(std::shared_ptr<H
                                                                const std::string& text) {
   const auto json = base::parse_json(text);
   if (!json.is_object())
-    return base::fail(Code::kInvalidArgument, "the credentials ", path, " are no JSON object");
+    return base::fail(Code::kInvalidArgument, "the credentials ", path, " are not a JSON object");
   const std::string type = text_field(json, "type");
   if (type == "authorized_user") return of_user(std::move(http), path, json);
   if (type == "service_account") return of_service_account(std::move(http), path, json);

@@ -161,14 +161,14 @@ TEST(Credentials, FilesThatCannotBeUsed) {
     const auto found = credentials_of_json(http, "key.json", text);
     return found ? std::string("none") : std::string(found.error().what());
   };
-  EXPECT_NE(error("{").find("no JSON object"), std::string::npos);
+  EXPECT_NE(error("{").find("not a JSON object"), std::string::npos);
   EXPECT_NE(error(R"({"type":"authorized_user","client_id":"x"})").find("lack the text 'client_secret'"),
             std::string::npos);
   EXPECT_NE(error(R"({"type":"gdch_service_account"})").find("of type 'gdch_service_account'"),
             std::string::npos);
-  EXPECT_NE(
-      error(R"({"type":"service_account","client_email":"x","private_key":"nonsense"})").find("no RSA key"),
-      std::string::npos);
+  EXPECT_NE(error(R"({"type":"service_account","client_email":"x","private_key":"nonsense"})")
+                .find("not an RSA key"),
+            std::string::npos);
 }
 
 // The order: the environment's file, gcloud's, the metadata server, none.

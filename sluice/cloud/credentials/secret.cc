@@ -24,7 +24,7 @@ struct UrlParts {
 base::Result<UrlParts> parts_of(const std::string& url) {
   const std::unique_ptr<CURLU, decltype(&curl_url_cleanup)> parsed(curl_url(), &curl_url_cleanup);
   if (!parsed || curl_url_set(parsed.get(), CURLUPART_URL, url.c_str(), CURLU_GUESS_SCHEME) != CURLUE_OK)
-    return base::fail(Code::kInvalidArgument, "'", base::shown_urls(url), "' is no URL");
+    return base::fail(Code::kInvalidArgument, "'", base::shown_urls(url), "' is not a URL");
   const auto part = [&](CURLUPart which) {
     char* text = nullptr;
     if (curl_url_get(parsed.get(), which, &text, 0) != CURLUE_OK) return std::string();

@@ -63,7 +63,7 @@ base::Result<std::string> unpack(const Entry& entry, std::string_view bytes) {
 base::Result<Arrays> parse_npz(std::string_view bytes) {
   const std::size_t end = bytes.rfind("PK\x05\x06");
   if (!base::starts_with(bytes, "PK") || end == std::string_view::npos || bytes.size() - end < kEndSize)
-    return npz_error("it is no zip archive, or cut off");
+    return npz_error("it is not a zip archive, or cut off");
   const std::uint32_t count = number(bytes, end + 10, 2);
   std::size_t at = number(bytes, end + 16, 4);
   if (count == 0xFFFF || at == 0xFFFFFFFF) return npz_error("ZIP64 is not supported");

@@ -79,7 +79,7 @@ TEST(Cache, LinksAreNotFollowed) {
   const Cache cache(folder.path("cache"), 1 << 20);
   ASSERT_TRUE(keep(cache, "x"));
   const std::string kept = cache.find("x", "1", kBytes.size())->path(), victim = folder.path("victim");
-  // What is read is no link and no second name of another file.
+  // What is read is not a link and no second name of another file.
   ASSERT_EQ(::rename(kept.c_str(), victim.c_str()), 0);
   ASSERT_EQ(::symlink(victim.c_str(), kept.c_str()), 0);
   EXPECT_FALSE(has(cache, "x"));

@@ -112,7 +112,7 @@ class RegularFileSource : public Source {
   OpenFile file_;
 };
 
-// What is no regular file, such as a pipe or a terminal, and stdin.
+// What is not a regular file, such as a pipe or a terminal, and stdin.
 class FileSource : public Source {
  public:
   FileSource(std::string name, int descriptor, const std::atomic<bool>* cancelled)

@@ -91,7 +91,7 @@ TEST_F(AppendTest, WhatThereIsNothingToAddTo) {
   EXPECT_THAT(samples(), ElementsAre("0000000:1:10", "0000001:1:10"));
 }
 
-// Names of other tools: the width of their numbers, and keys that are no numbers.
+// Names of other tools: the width of their numbers, and keys that are not numbers.
 TEST_F(AppendTest, ASetOfAnotherTool) {
   folder_.write("set/train-000007.tar",
                 test::archive({{"n01_x.png", test::gray_png(1)}, {"n01_x.cls", "0"}}));
@@ -267,7 +267,7 @@ TEST_F(UpdateTest, NothingIsWrittenWhereSomethingIsWrong) {
   EXPECT_THAT(update().error().what(), HasSubstr("0000004.png: not an image"));
   ASSERT_TRUE(base::remove_file(folder_.path("new/0000004.png")));
   folder_.write("new/README", "x");
-  EXPECT_THAT(update().error().what(), HasSubstr("README is no member of a sample"));
+  EXPECT_THAT(update().error().what(), HasSubstr("README is not a member of a sample"));
   EXPECT_EQ(*base::read_file(folder_.path("set/train-0001.tar")), before);
 }
 

@@ -178,7 +178,7 @@ base::Result<ImageFile> listed_image(const ListedFile& file, const std::string& 
       file.path[0] == '/' ? file.path : base::join_path(base::parent_path(list), file.path);
   if (!is_image(full))
     return base::fail(Code::kInvalidArgument, list, ", line ", file.line, ": '", file.path,
-                      "' is no image by its extension: expected one of ", kImageExtensions);
+                      "' is not an image by its extension: expected one of ", kImageExtensions);
   if (!base::path_exists(full))
     return base::fail(Code::kNotFound, list, ", line ", file.line, ": no such file: ", full);
   return ImageFile{full, extension_of(full), file.class_name, file.json, 0};

@@ -29,7 +29,7 @@ base::Result<ListedFile> parse_plain(std::string_view line, const std::string& n
     return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r';
   };
   if (std::any_of(line.begin(), line.end(), is_control))
-    return base::fail(Code::kInvalidArgument, name, ", line ", number, ": it holds bytes that are no text: ",
+    return base::fail(Code::kInvalidArgument, name, ", line ", number, ": it holds bytes that are not text: ",
                       "expected a folder of classes, or a list with an image and its class in each line");
   if (file.path.empty() || file.class_name.empty())
     return line_error(name, number,

@@ -48,7 +48,7 @@ base::Result<Changes> changes_in(const UpdateOptions& options) {
     const std::string name = entry->path().lexically_relative(options.folder).string();
     const auto split = split_name(name);
     if (!split || split->extension.empty())
-      return base::fail(Code::kInvalidArgument, path, " is no member of a sample: expected files named ",
+      return base::fail(Code::kInvalidArgument, path, " is not a member of a sample: expected files named ",
                         "KEY.EXTENSION, as 'sluice data cat --out' writes them");
     const std::string extension = base::lower_case(split->extension);
     if (!changes[std::string(split->key)]

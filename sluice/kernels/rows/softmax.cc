@@ -105,7 +105,7 @@ void for_pieces(size_t rows, size_t columns, const Body& body) {
   parallel_pieces(rows, piece, body);
 }
 
-// A copy of a row whose length is no multiple of the lanes, padded with a number that has no effect.
+// A copy of a row whose length is not a multiple of the lanes, padded with a number that has no effect.
 class PaddedRow {
  public:
   PaddedRow(size_t columns, float padding)

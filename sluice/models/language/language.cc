@@ -47,9 +47,9 @@ LanguageCache LanguageModel::make_cache(int64_t batch, int64_t capacity) const {
 torch::Device LanguageModel::device() const { return parameters().front().device(); }
 
 torch::Tensor LanguageModel::classify(const LanguageInput&) {
-  throw_error(
-      Code::kFailedPrecondition,
-      base::str("model ", options_.type, " is no classifier: it was made with LanguageOptions::classes = 0"));
+  throw_error(Code::kFailedPrecondition,
+              base::str("model ", options_.type,
+                        " is not a classifier: it was made with LanguageOptions::classes = 0"));
 }
 
 torch::Tensor LanguageModel::states(const LanguageInput&, LanguageCache&) {

@@ -190,7 +190,7 @@ TEST(Language, HeadsAreNotTakenForEachOther) {
   for (const char* name : kTiny) {
     const LanguageModelPtr words = language_model(language_preset(name)),
                            classes = language_model(classifier(name));
-    EXPECT_THAT(thrown([&] { words->classify({ids(1, 3)}); }), HasSubstr("is no classifier")) << name;
+    EXPECT_THAT(thrown([&] { words->classify({ids(1, 3)}); }), HasSubstr("is not a classifier")) << name;
     EXPECT_THAT(thrown([&] { classes->forward(ids(1, 3)); }),
                 HasSubstr("is a classifier of 3 classes: it has no head of words; call classify"))
         << name;

@@ -50,7 +50,8 @@ std::string word_of(const std::string& folder, const char* name) {
   return text ? std::string(base::trim(*text)) : std::string();
 }
 
-// Returns the generation of a Google device on the PCI bus; empty if it is no TPU (a network card, a disk).
+// Returns the generation of a Google device on the PCI bus; empty if it is not a TPU (a network card, a
+// disk).
 std::string kind_of(const std::string& folder) {
   const std::string device = word_of(folder, "device");
   if (device == "0x0027") {

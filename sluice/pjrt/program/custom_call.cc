@@ -201,7 +201,7 @@ ffi::Error* run_custom_call(ffi::CallFrame* frame, CustomCallFunction function) 
   } catch (const std::exception& error) {
     return make_error(frame, Code::kInternal, error.what());
   } catch (...) {
-    return make_error(frame, Code::kInternal, "a custom call threw something that is no std::exception");
+    return make_error(frame, Code::kInternal, "a custom call threw something that is not a std::exception");
   }
 }
 

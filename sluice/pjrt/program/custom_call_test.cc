@@ -101,7 +101,7 @@ TEST_F(CustomCallTest, ErrorsAndExceptionsReachTheProgram) {
   ASSERT_TRUE(register_custom_call<asks_too_much>(plugin, "test_asks_too_much"));
   EXPECT_THAT(error("test_misread"), HasSubstr("attribute text must be an i64"));
   EXPECT_THAT(error("test_throws_error"), HasSubstr("thrown inside"));
-  EXPECT_THAT(error("test_throws_number"), HasSubstr("no std::exception"));
+  EXPECT_THAT(error("test_throws_number"), HasSubstr("not a std::exception"));
   EXPECT_THAT(error("test_says_no"), HasSubstr("no, not today"));
   EXPECT_THAT(error("test_asks_too_much"), HasSubstr("has no operand 9"));
 }

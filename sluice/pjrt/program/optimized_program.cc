@@ -10,7 +10,7 @@
 namespace sluice::pjrt {
 namespace {
 
-// The bits of XLA's element types, by number; 0 for what is no array (a token, an opaque value).
+// The bits of XLA's element types, by number; 0 for what is not an array (a token, an opaque value).
 int64_t bits_of(uint64_t element_type) {
   constexpr int kBits[] = {0, 8,   8, 16, 32, 64, 8, 16, 32, 64, 16, 32, 64, 0, 0, 64, 16,
                            0, 128, 8, 8,  4,  4,  8, 8,  8,  2,  2,  8,  8,  1, 1, 4,  8};

@@ -33,7 +33,7 @@ struct Transfer {
 
 base::Status pack(const Job& job, const std::string& archive, Signals& signals) {
   if (!base::is_directory(job.sync))
-    return base::fail(Code::kInvalidArgument, "--sync ", job.sync, " is no folder");
+    return base::fail(Code::kInvalidArgument, "--sync ", job.sync, " is not a folder");
   SLUICE_TRY(base::Process tar, start_child(pack_command(job, archive)));
   tar.close_in();
   std::string messages;

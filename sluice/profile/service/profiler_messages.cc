@@ -124,9 +124,9 @@ base::Result<ProfileResponse> parse_profile_response(std::string_view message) {
       if (tool.field() == 1) file.ending = tool.bytes();
       if (tool.field() == 2) file.bytes = tool.bytes();
     }
-    if (tool.broken()) return base::fail(Code::kDataLoss, "the answer is no ProfileResponse");
+    if (tool.broken()) return base::fail(Code::kDataLoss, "the answer is not a ProfileResponse");
   }
-  if (fields.broken()) return base::fail(Code::kDataLoss, "the answer is no ProfileResponse");
+  if (fields.broken()) return base::fail(Code::kDataLoss, "the answer is not a ProfileResponse");
   return response;
 }
 

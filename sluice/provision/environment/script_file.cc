@@ -50,7 +50,7 @@ base::Result<std::string> read_script_file(const std::string& path, const std::s
   if (open.descriptor() < 0 || ::fstat(open.descriptor(), &facts) != 0)
     return base::fail_errno(errno, "the script cannot be read: cannot open", file.native());
   if (!S_ISREG(facts.st_mode))
-    return base::fail(Code::kInvalidArgument, "the script ", file.native(), " is no regular file");
+    return base::fail(Code::kInvalidArgument, "the script ", file.native(), " is not a regular file");
   if (facts.st_size > kLongest)
     return base::fail(Code::kInvalidArgument, "the script ", file.native(), " has ", facts.st_size,
                       " bytes: a machine's metadata takes at most ", kLongest);

@@ -43,7 +43,7 @@ base::Status read_names(const Section& section, Variables& variables) {
   for (const auto& [name, value] : variables) {
     if (!std::regex_match(name, rule))
       return section.wrong("variables", base::str("'", name,
-                                                  "' is no name of a variable: it has letters, digits and "
+                                                  "' is not a name of a variable: it has letters, digits and "
                                                   "underscores, and begins with no digit"));
     if (value.find('\0') != std::string::npos)
       return section.wrong("variables", base::str("the value of ", name, " has a zero byte"));

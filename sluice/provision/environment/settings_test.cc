@@ -70,7 +70,7 @@ TEST(Settings, ErrorsSayWhere) {
               HasSubstr("expected on-demand, spot"));
   EXPECT_THAT(error_of(std::string(kEnv) + "[machines]\ncount = \"auto\"\n"), HasSubstr("give a number"));
   EXPECT_THAT(error_of("[env]\nname = \"e\"\nzones = [\"us-central1\"]\n"),
-              HasSubstr("'us-central1' is no zone"));
+              HasSubstr("'us-central1' is not a zone"));
   EXPECT_THAT(error_of(std::string(kEnv) + "[bucket]\nname = \"My_Bucket\"\n"),
               HasSubstr("x.toml:6: bucket.name"));
   EXPECT_THAT(error_of(std::string(kEnv) + "[bucket]\nname = \"b\"\n"), HasSubstr("3 to 63"));
@@ -110,7 +110,7 @@ TEST(Settings, AScriptLiesInTheFilesFolderOrIsNamed) {
   }
   EXPECT_EQ(read("link.sh", {.read = true, .allowed = {key}}), "PRIVATE");
   EXPECT_THAT(read("link.sh", {.read = true, .allowed = {folder + "/.git/config"}}), HasSubstr("outside of"));
-  EXPECT_THAT(read("sub"), HasSubstr("is no regular file"));
+  EXPECT_THAT(read("sub"), HasSubstr("is not a regular file"));
   ASSERT_TRUE(base::write_file_atomically(folder + "/long", std::string(300'000, 'x')));
   EXPECT_THAT(read("long"), HasSubstr("takes at most 262144"));
 }
@@ -120,7 +120,7 @@ TEST(Settings, NamesOfVariablesRunNothing) {
        {"[tpu]\ntype = \"v3-8\"\n", "[machines]\ncount = 1\n", "[disk]\nsize = 10\nsnapshot = \"s\"\n"}) {
     for (const char* name : {"A;touch WORK/x;B", "", "1A", "A B", "$(id)", "A\\nB", "A-B"})
       EXPECT_THAT(error_of(str(kEnv, section, "variables = {\"", name, "\" = \"1\"}\n")),
-                  HasSubstr("is no name of a variable"))
+                  HasSubstr("is not a name of a variable"))
           << section << name;
     EXPECT_EQ(error_of(str(kEnv, section, "variables = {_A1 = \"; $(id)\"}\n")), "");
   }

@@ -66,7 +66,7 @@ base::Result<KeyPair> find_or_make_key(const std::string& path) {
   const std::string line(base::trim(text));
   if (type_and_blob(line).empty() || line.find('\n') != std::string::npos)
     return base::fail(Code::kDataLoss, public_path,
-                      " is no public key (expected one line, TYPE KEY COMMENT); remove it, and it is made "
+                      " is not a public key (expected one line, TYPE KEY COMMENT); remove it, and it is made "
                       "again of ",
                       path);
   return KeyPair{path, line};

@@ -65,7 +65,7 @@ TEST(Keys, AreMadeOnceAndThePublicHalfAgain) {
   ASSERT_TRUE(again) << again.error().what();
   EXPECT_TRUE(has_key(with_key("", "me", made->public_key), "me", again->public_key));
   base::value_or_throw(base::write_file_atomically(path + ".pub", "none\n"));
-  EXPECT_THAT(find_or_make_key(path).error().what(), HasSubstr("key.pub is no public key"));
+  EXPECT_THAT(find_or_make_key(path).error().what(), HasSubstr("key.pub is not a public key"));
 }
 
 TEST(HostKeys, OfAnAnswer) {

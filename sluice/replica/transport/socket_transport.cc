@@ -330,7 +330,7 @@ base::Result<std::vector<Endpoint>> endpoint_of(const std::string& text, size_t 
       base::number_of<uint16_t>(space == std::string::npos ? "" : std::string_view(text).substr(space + 1));
   if (!port || text.size() > 100)
     return base::fail(Code::kDataLoss, "process ", process, " says that it listens at something of ",
-                      text.size(), " bytes that is no address and port");
+                      text.size(), " bytes, which are not an address and a port");
   return resolve(text.substr(0, space), *port);
 }
 

@@ -264,7 +264,7 @@ base::Status check_whole(const std::string& folder, const std::string& source) {
   if (missing.empty()) return {};
   const bool has_weights = !there.empty() && there.front() == checkpoint_detail::kFiles[0];
   return base::fail(
-      Code::kDataLoss, source, " is no whole checkpoint: ", base::join(missing, " and "),
+      Code::kDataLoss, source, " is not a whole checkpoint: ", base::join(missing, " and "),
       missing.size() == 1 ? " is missing" : " are missing",
       there.empty() ? std::string() : base::str(" beside ", base::join(there, " and ")),
       ": bring it back from a copy, or begin again without --resume, with another --logdir",

@@ -300,7 +300,7 @@ TEST(Checkpoint, OneWithoutAFileIsNoFreshStart) {
     ASSERT_TRUE(base::remove_file(base::join_path(last, file)));
     for (const std::string& what : {std::string(find_whole_checkpoint(last).error().what()),
                                     std::string(read_checkpoint(last).error().what())})
-      EXPECT_THAT(what, testing::AllOf(testing::HasSubstr(last + " is no whole checkpoint: "),
+      EXPECT_THAT(what, testing::AllOf(testing::HasSubstr(last + " is not a whole checkpoint: "),
                                        testing::HasSubstr(base::str(file, " is missing beside ")),
                                        testing::HasSubstr("begin again without --resume")));
   }

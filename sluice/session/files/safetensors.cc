@@ -134,7 +134,7 @@ base::Result<std::set<std::string>> parse_pairs(const std::string& path, const n
   const bool good = list.is_array() &&
                     std::all_of(list.begin(), list.end(), [](const auto& name) { return name.is_string(); });
   if (!good)
-    return base::fail(Code::kDataLoss, path, ": the metadata's ", kPairs, " is no list of names as JSON");
+    return base::fail(Code::kDataLoss, path, ": the metadata's ", kPairs, " is not a JSON list of names");
   for (const auto& name : list) names.insert(name.template get<std::string>());
   return names;
 }
@@ -143,7 +143,7 @@ base::Result<nlohmann::json> parse_header(const std::string& path, const std::st
   auto header = base::parse_unique_json(text);
   if (!header) return base::fail_at(header, path);
   if (header->is_object()) return header;
-  return base::fail(Code::kDataLoss, path, ": no safetensors file, its header is no JSON object");
+  return base::fail(Code::kDataLoss, path, ": not a safetensors file: its header is not a JSON object");
 }
 
 // Converts the tensor to the form in which the file holds it.
@@ -212,7 +212,7 @@ base::Result<NamedTensors> read_safetensors(const std::string& path) {
   uint64_t length = 0;
   in.read(reinterpret_cast<char*>(&length), sizeof length);
   if (!in || length > detail::kLargestHeader || length > size - sizeof length)
-    return base::fail(Code::kDataLoss, path, ": no safetensors file, or cut off inside its header (", size,
+    return base::fail(Code::kDataLoss, path, ": not a safetensors file, or cut off inside its header (", size,
                       " bytes)");
   std::string text(length, '\0');
   in.read(text.data(), static_cast<std::streamsize>(length));

@@ -253,7 +253,7 @@ TEST(TensorFile, WrongHeadersNameTheTensor) {
   EXPECT_THAT(
       read(R"({"a":{"dtype":"F32","shape":[0,281474976710656,281474976710656],"data_offsets":[0,0]}})", 0),
       testing::HasSubstr("overflows"));
-  EXPECT_THAT(read("{\"a\":", 8), testing::HasSubstr("no JSON object"));
+  EXPECT_THAT(read("{\"a\":", 8), testing::HasSubstr("not a JSON object"));
   EXPECT_NE(error_of(read_safetensors(folder.path("missing"))), "");
   // The format forbids it: which of the two is meant?
   EXPECT_THAT(read(R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
@@ -269,7 +269,7 @@ TEST(TensorFile, WrongHeadersNameTheTensor) {
   // A type of a million levels, which a message would print.
   const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
   EXPECT_THAT(read(R"({"a":{"dtype":)" + deep + R"(,"shape":[2],"data_offsets":[0,8]}})", 8),
-              testing::HasSubstr("no JSON object"));
+              testing::HasSubstr("not a JSON object"));
 }
 
 // The lengths 640, 896, … have the first two bytes of a pickle.

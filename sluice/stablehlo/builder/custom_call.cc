@@ -72,7 +72,8 @@ std::string layouts_text(const std::vector<Type>& types, const std::vector<Dims>
     Dims sorted = layout, all(static_cast<size_t>(types[i].rank()));
     std::sort(sorted.begin(), sorted.end());
     std::iota(all.begin(), all.end(), 0);
-    if (sorted != all) reject(kOp, list_text(layout), " is no order of the dimensions of ", types[i].str());
+    if (sorted != all)
+      reject(kOp, list_text(layout), " is not an order of the dimensions of ", types[i].str());
     text += base::str(i > 0 ? ", " : "", "dense<", layout.empty() ? "" : list_text(layout), "> : tensor<",
                       layout.size(), "xindex>");
   }

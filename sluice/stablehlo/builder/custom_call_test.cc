@@ -63,7 +63,7 @@ TEST(CustomCall, LayoutsOfAPureCall) {
                 (void)other.custom_call("f", {&y, 1}, {f32({3})}, {},
                                         {.operand_layouts = {{0, 0}}, .result_layouts = {{0}}});
               }),
-              HasSubstr("[0, 0] is no order of the dimensions of tensor<2x3xf32>"));
+              HasSubstr("[0, 0] is not an order of the dimensions of tensor<2x3xf32>"));
   EXPECT_THAT(rejection([&] {
                 (void)other.custom_call("f", {&y, 1}, {f32({3})}, {}, {.operand_layouts = {{1, 0}}});
               }),

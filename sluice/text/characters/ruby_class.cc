@@ -54,7 +54,7 @@ base::Result<char32_t> read_bytes(PatternReader& reader) {
     bytes += static_cast<char>(*byte);
   } while (bytes.size() < std::min<std::size_t>(utf8_length(bytes[0]), 4) && reader.eat("\\x"));
   if (first_invalid_utf8(bytes) != std::string_view::npos)
-    return reader.fail(Code::kInvalidArgument, "\\x gives bytes that are no UTF-8: write \\u or \\x{…}");
+    return reader.fail(Code::kInvalidArgument, "\\x gives bytes that are not UTF-8: write \\u or \\x{…}");
   std::size_t at = 0;
   return next_code_point(bytes, at);
 }

@@ -220,7 +220,7 @@ base::Status Bpe::read_merges(const JsonObject& object) {
     const auto both_id = vocabulary_.find(first + second.substr(prefix_.size()));
     if (!first_id || !second_id || !both_id)
       return object.fail("merge ", i, ": '", first, "', '", second,
-                         "' or both together are no token of the vocabulary");
+                         "' or both together are not a token of the vocabulary");
     merges_[pair_of(*first_id, *second_id)] = {rank++, *both_id};
     if (base::starts_with(second, kBlank) && !base::ends_with(first, kBlank)) can_cut_ = false;
   }
@@ -242,7 +242,7 @@ base::Result<std::unique_ptr<Model>> Bpe::read(const JsonObject& object) {
   if (object.has("unk_token")) {
     SLUICE_TRY(const std::string token, object.text("unk_token"));
     bpe->unknown_ = bpe->vocabulary_.find(token);
-    if (!bpe->unknown_) return object.fail("unk_token '", token, "' is no token of the vocabulary");
+    if (!bpe->unknown_) return object.fail("unk_token '", token, "' is not a token of the vocabulary");
   }
   for (std::size_t byte = 0; bpe->byte_fallback_ && byte < 256; ++byte)
     bpe->byte_ids_[byte] = bpe->vocabulary_.find_byte(static_cast<unsigned char>(byte));

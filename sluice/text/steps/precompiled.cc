@@ -101,7 +101,7 @@ base::Result<std::unique_ptr<const Normalizer>> read_precompiled(const JsonObjec
   std::memcpy(units.data(), bytes.data() + sizeof trie, trie);
   std::string texts = bytes.substr(sizeof trie + trie);
   if (first_invalid_utf8(texts) != std::string_view::npos)
-    return object.fail("the texts of 'precompiled_charsmap' are no UTF-8");
+    return object.fail("the texts of 'precompiled_charsmap' are not UTF-8");
   return std::make_unique<const Precompiled>(std::move(units), std::move(texts));
 }
 

@@ -328,7 +328,7 @@ base::Status check(const BpeTraining& training) {
     const auto bytes = from_byte_alphabet(token);
     if (token.empty() || (bytes && bytes->size() == 1))
       return base::fail(Code::kInvalidArgument, "'", token,
-                        "' is no special token: expected a text of its own");
+                        "' is not a special token: expected a text of its own");
   }
   return {};
 }

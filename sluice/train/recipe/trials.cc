@@ -25,7 +25,7 @@ void check_trials(const TrainOptions& o) {
     throw_error(Code::kInvalidArgument, "--fast-dev-run is a run of its own, which resumes nothing");
   if (o.overfit_batches > 0 && o.overfit_batches % o.accumulate != 0)
     throw_error(Code::kInvalidArgument, base::str("--overfit-batches ", o.overfit_batches,
-                                                  " is no multiple of --accumulate ", o.accumulate));
+                                                  " is not a multiple of --accumulate ", o.accumulate));
 }
 
 void check_finders(const TrainOptions& o) {

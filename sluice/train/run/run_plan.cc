@@ -10,8 +10,8 @@ int64_t rows_per_replica(const TrainOptions& options, int replicas) {
   const int64_t parts = replicas * options.accumulate;
   if (options.global_batch_size % parts != 0)
     throw_error(Code::kInvalidArgument,
-                base::str("--global-batch-size ", options.global_batch_size, " is no multiple of ", replicas,
-                          " replicas × accumulate ", options.accumulate, " = ", parts));
+                base::str("--global-batch-size ", options.global_batch_size, " is not a multiple of ",
+                          replicas, " replicas × accumulate ", options.accumulate, " = ", parts));
   return options.global_batch_size / parts;
 }
 

@@ -135,7 +135,7 @@ base::Result<std::unique_ptr<MlflowRun>> MlflowRun::reopen(MlflowOptions options
   auto spool = MlflowSpool::open(folder, std::numeric_limits<int64_t>::max());
   if (!spool && spool.error().code() == Code::kNotFound)
     return base::fail(Code::kNotFound, options.shown_folder,
-                      " is no log folder of a run with --mlflow: it has no mlflow.json");
+                      " is not the log folder of a run with --mlflow: it has no mlflow.json");
   if (!spool) return tl::unexpected<Error>(spool.error());
   const bool named_by_folder = options.uri.empty();
   if (named_by_folder) options.uri = (*spool)->place().uri;

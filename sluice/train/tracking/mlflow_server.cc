@@ -146,7 +146,7 @@ base::Result<nlohmann::json> MlflowServer::ask(const std::string& method, const 
   nlohmann::json json = base::parse_json(response.body);
   if (!json.is_object())
     return base::fail(Code::kNotFound, what,
-                      ": the answer is no JSON object: is this the address of MLflow?");
+                      ": the answer is not a JSON object: is this the address of MLflow?");
   return json;
 }
 

@@ -222,7 +222,7 @@ def replace_instances(call):
         mine = {member.name: member for member in members(call.world, thing)}
         wrong = [name for name in names if name not in mine]
         if wrong or not names:
-            raise Refusal(400, f"Invalid value for field 'instances': '{wrong}'. They are no members of the group.")
+            raise Refusal(400, f"Invalid value for field 'instances': '{wrong}'. They are not members of the group.")
 
         def change():
             for name in names:

@@ -26,7 +26,7 @@ Result<Api> open_cpu_plugin() {
   if (library == nullptr)
     return fail(Code::kNotFound, "the emulated pod cannot load ", path, ": ", ::dlerror());
   const auto get = reinterpret_cast<const c::PJRT_Api* (*)()>(::dlsym(library, "GetPjrtApi"));
-  if (get == nullptr) return fail(Code::kInvalidArgument, path, " is no PJRT plugin");
+  if (get == nullptr) return fail(Code::kInvalidArgument, path, " is not a PJRT plugin");
   const Api api(get());
   auto initialize = c::make<c::PJRT_Plugin_Initialize_Args>();
   SLUICE_OK(api.call(initialize));

@@ -31,7 +31,7 @@ const json& entry(const json& object, const char* key) {
 }
 std::string text(const json& object, const char* key) {
   const json& value = entry(object, key);
-  if (!value.is_string()) throw IndexError(base::str("'", key, "' is no text"));
+  if (!value.is_string()) throw IndexError(base::str("'", key, "' is not text"));
   return value.get<std::string>();
 }
 std::uint64_t number(const json& value, const char* key, std::uint64_t most) {
@@ -41,7 +41,7 @@ std::uint64_t number(const json& value, const char* key, std::uint64_t most) {
 }
 const json& list(const json& object, const char* key) {
   const json& value = entry(object, key);
-  if (!value.is_array()) throw IndexError(base::str("'", key, "' is no list"));
+  if (!value.is_array()) throw IndexError(base::str("'", key, "' is not a list"));
   return value;
 }
 
@@ -54,7 +54,7 @@ std::optional<MdsFile> parse_file(const json& value) {
     throw IndexError(base::str("the file '", file.name, "' is outside of the set's folder"));
   file.bytes = number(entry(value, "bytes"), "bytes", std::numeric_limits<std::int64_t>::max());
   const json& hashes = entry(value, "hashes");
-  if (!hashes.is_object()) throw IndexError("'hashes' is no object");
+  if (!hashes.is_object()) throw IndexError("'hashes' is not an object");
   for (const auto& [kind, hash] : hashes.items()) file.hashes[kind] = text(hashes, kind.c_str());
   return file;
 }
@@ -68,7 +68,7 @@ MdsShardFacts parse_shard(const json& value) {
                                sizes.size(), " sizes"));
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (!names[i].is_string() || !encodings[i].is_string())
-      throw IndexError("the name or the encoding of a column is no text");
+      throw IndexError("the name or the encoding of a column is not text");
     MdsColumn column{names[i].get<std::string>(), encodings[i].get<std::string>(), std::nullopt};
     // The package reads 0 as no size.
     const std::uint64_t size = sizes[i].is_null() ? 0 : number(sizes[i], "column_sizes", UINT32_MAX);
@@ -93,7 +93,7 @@ base::Result<std::vector<MdsShardFacts>> parse_mds_index(std::string_view text_o
   const json index = base::parse_json(text_of_index);
   std::vector<MdsShardFacts> shards;
   try {
-    if (index.is_discarded()) throw IndexError("it is no JSON");
+    if (index.is_discarded()) throw IndexError("it is not JSON");
     for (const json& shard : list(index, "shards")) {
       const std::string format = text(shard, "format");
       const json& version = entry(shard, "version");

@@ -209,10 +209,10 @@ TEST(MdsValues, IdsAreWholeNumbersOfKnownTypes) {
   EXPECT_EQ(base::value_or_throw(mds_ids(bytes, "int64", bytes_of<std::int64_t>({5, 70000}))),
             (std::vector<std::uint32_t>{5, 70000}));
   EXPECT_THAT(error_of(mds_ids(bytes, "", "12")), HasSubstr("--id-type"));
-  EXPECT_THAT(error_of(mds_ids(bytes, "float32", "1234")), HasSubstr("'float32' is no type of them"));
-  EXPECT_THAT(error_of(mds_ids(bytes, "uint32", "12345")), HasSubstr("5 bytes are no numbers of 4 bytes"));
+  EXPECT_THAT(error_of(mds_ids(bytes, "float32", "1234")), HasSubstr("'float32' is not one of their types"));
+  EXPECT_THAT(error_of(mds_ids(bytes, "uint32", "12345")), HasSubstr("5 bytes are not numbers of 4 bytes"));
   EXPECT_THAT(error_of(mds_ids(bytes, "int64", bytes_of<std::int64_t>({-1}))),
-              HasSubstr("the id -1 is no token"));
+              HasSubstr("the id -1 is not a token"));
   EXPECT_THAT(error_of(mds_ids(base::value_or_throw(parse_mds_encoding("str")), "", "a")),
               HasSubstr("it holds no tokens"));
 }

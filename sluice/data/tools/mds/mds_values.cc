@@ -326,11 +326,12 @@ base::Result<std::vector<std::uint32_t>> mds_ids(const MdsEncoding& encoding, co
   if (encoding.kind == Kind::kBytes) {
     array = {type_of(type), {}, value};
     if (array.type == nullptr || is_real(*array.type))
-      return base::fail(Code::kInvalidArgument, "its bytes do not say what numbers they are",
-                        type.empty() ? std::string() : base::str(", and '", type, "' is no type of them"),
-                        ": expected --id-type uint16, int32, uint32 or int64 (LLM Foundry's)");
+      return base::fail(
+          Code::kInvalidArgument, "its bytes do not say what numbers they are",
+          type.empty() ? std::string() : base::str(", and '", type, "' is not one of their types"),
+          ": expected --id-type uint16, int32, uint32 or int64 (LLM Foundry's)");
     if (value.size() % array.type->size != 0)
-      return damaged(base::str(value.size(), " bytes are no numbers of ", array.type->size, " bytes each"));
+      return damaged(base::str(value.size(), " bytes are not numbers of ", array.type->size, " bytes each"));
   } else if (encoding.kind == Kind::kArray) {
     SLUICE_TRY(array, mds_array(encoding, value));
   }
@@ -344,7 +345,7 @@ base::Result<std::vector<std::uint32_t>> mds_ids(const MdsEncoding& encoding, co
     if (!std::in_range<std::uint32_t>(number)) outside = std::to_string(number);
     ids.push_back(static_cast<std::uint32_t>(number));
   });
-  if (outside) return base::fail(Code::kOutOfRange, "the id ", *outside, " is no token");
+  if (outside) return base::fail(Code::kOutOfRange, "the id ", *outside, " is not a token");
   return ids;
 }
 
