@@ -2,6 +2,7 @@
 // and how much is made of them.
 #include <torch/csrc/autograd/variable.h>
 
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <random>
@@ -290,6 +291,30 @@ TEST(Parts, OfAHundredThousandOperations) {
   EXPECT_GE(after.cuts - before.cuts, 10);
   EXPECT_LE(after.programs - before.programs, 3);
   expect_same(x, torch::full({2, 2}, 2.0f), 1e-6);
+}
+
+// Run by hand: prints the seconds that a trace takes by the size of the programs that it is cut into. No two
+// rounds are equal, so that nothing becomes a loop and each program is another one.
+TEST(Parts, DISABLED_TableOfSizes) {
+  for (const bool with_products : {false, true})
+    for (const size_t max_operations : {300, 1000, 3000, 10'000, 30'000}) {
+      restart();
+      const Tensor w = on(test_device(), {16, 16}, 0.1);
+      Tensor x = on(test_device(), {8, 16}, 0.25);
+      sync_and_wait();
+      const auto before = counters();
+      for (int64_t i = 0; counters().recorded - before.recorded < 29'990; ++i) {
+        x = some_function(x, i).clamp(-2, 2);
+        if (with_products && some_function(torch::ones({}), i).item<float>() > 0.9f) x = x.mm(w);
+      }
+      const auto start = std::chrono::steady_clock::now();
+      cut_in_parts(max_operations);
+      sync_and_wait();
+      const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+      std::printf("products %d, programs of %6zu operations: %7.2f s, compiled in %7.2f s\n", with_products,
+                  max_operations, seconds, counters().compile_seconds - before.compile_seconds);
+      std::fflush(stdout);
+    }
 }
 
 // ---- checks of many values ----
