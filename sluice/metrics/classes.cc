@@ -1,5 +1,6 @@
 // Metrics that count answers: top-k accuracy, precision, recall, F, the confusion matrix.
 #include <algorithm>
+#include <memory>
 #include <utility>
 
 #include "sluice/base/error.h"
@@ -139,6 +140,54 @@ class ConfusionDefinition : public Definition {
   bool probabilities_;
 };
 
+// The same counts for many classes: only of the pairs that occur.
+class SparseConfusionDefinition : public KeyDefinition {
+ public:
+  SparseConfusionDefinition(int64_t classes, bool probabilities)
+      : classes_(classes), probabilities_(probabilities) {
+    check_classes("ConfusionMatrix", classes);
+    if (counted_classes(classes) > kMaxClasses)
+      throw_error(Code::kInvalidArgument,
+                  base::str("ConfusionMatrix: expected at most ", kMaxClasses, " classes, found ", classes));
+  }
+  std::string name() const override { return "confusion"; }
+
+  torch::Tensor keys(const std::string& name, const Input& input) const override {
+    const Labelled batch = labelled(name, classes_, input);
+    const int64_t counted = counted_classes(classes_);
+    const torch::Tensor place = checked(batch.target, counted) * counted + answers(batch, probabilities_);
+    return at::where(batch.mask, place, at::full_like(place, -1));
+  }
+
+  void compute_keys(const std::string& name, const SortedCounts& counts, Values& values) const override {
+    const int64_t counted = counted_classes(classes_), size = static_cast<int64_t>(counts.size());
+    torch::Tensor places = torch::empty({2, size}, torch::kLong),
+                  numbers = torch::empty({size}, torch::kLong);
+    auto* const labels = places.mutable_data_ptr<int64_t>();
+    auto* const occurred = numbers.mutable_data_ptr<int64_t>();
+    for (int64_t i = 0; i < size; ++i) {
+      const auto& [key, number] = counts[static_cast<size_t>(i)];
+      labels[i] = key / counted;
+      labels[size + i] = key % counted;
+      occurred[i] = number;
+    }
+    // Ascending keys are row after row, as a coalesced tensor has them. LibTorch checks the places.
+    values.tensors.emplace_back(name, at::sparse_coo_tensor(places, numbers, {counted, counted},
+                                                            numbers.options(), /*is_coalesced=*/true));
+  }
+
+ private:
+  static constexpr int64_t kMaxClasses = int64_t{1} << 31;  // a key fits into int64
+  int64_t classes_;
+  bool probabilities_;
+};
+
+std::shared_ptr<const Definition> confusion(int64_t classes, bool probabilities, int64_t dense_classes) {
+  if (counted_classes(classes) > dense_classes)
+    return std::make_shared<SparseConfusionDefinition>(classes, probabilities);
+  return std::make_shared<ConfusionDefinition>(classes, probabilities);
+}
+
 Metric score(const char* type, std::string name, Score score, double beta, const ClassOptions& options) {
   return Metric(std::make_shared<ScoreDefinition>(type, std::move(name), score, beta, options));
 }
@@ -159,7 +208,7 @@ Recall::Recall(const ClassOptions& options)
 FBeta::FBeta(double beta, const ClassOptions& options)
     : Metric(classes_detail::score("FBeta", base::str("f", classes_detail::checked_beta(beta)),
                                    classes_detail::f_beta, beta, options)) {}
-ConfusionMatrix::ConfusionMatrix(int64_t classes, bool probabilities)
-    : Metric(std::make_shared<classes_detail::ConfusionDefinition>(classes, probabilities)) {}
+ConfusionMatrix::ConfusionMatrix(int64_t classes, bool probabilities, int64_t dense_classes)
+    : Metric(classes_detail::confusion(classes, probabilities, dense_classes)) {}
 
 }  // namespace sluice::metrics

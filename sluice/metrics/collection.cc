@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
 #include "sluice/base/error.h"
@@ -68,6 +69,8 @@ struct Collection::State {
     Metric metric;
     Sums sums;
     std::vector<torch::Tensor> constants;
+    const KeyDefinition* counted = nullptr;  // of `metric`; null for a metric of sums
+    KeyCounts keys;
   };
   // Returns the totals of this process's replicas: whole numbers as int64, others as f64.
   Sums local_totals() {
@@ -86,30 +89,42 @@ struct Collection::State {
     }
     return totals;
   }
-  // Returns the totals of all processes. They exchange their totals as bytes, so that neither a program nor
-  // rounding changes them.
-  Sums totals() {
-    Sums own = local_totals();
+  // Returns the totals of all processes, and for each metric of keys their counts. They are exchanged as
+  // bytes, so that neither a program nor rounding changes them.
+  struct Totals {
+    Sums sums;
+    std::vector<KeyCounts> keys;
+  };
+  Totals totals() {
+    Totals own{local_totals(), {}};
+    for (Entry& entry : entries) {
+      entry.keys.finish();
+      if (entry.counted != nullptr) own.keys.push_back(entry.keys);
+    }
     if (session.processes() == 1) return own;
     std::string bytes;
-    for (torch::Tensor& total : own) {
+    for (torch::Tensor& total : own.sums) {
       total = total.contiguous();
       bytes.append(static_cast<const char*>(total.const_data_ptr()), total.nbytes());
     }
-    Sums all;
-    for (const torch::Tensor& total : own) all.push_back(torch::zeros_like(total));
-    for (const std::string& one : session.gather_on_host("metrics", bytes)) {
-      if (one.size() != bytes.size())
-        throw_error(Code::kFailedPrecondition, "the processes measure different metrics");
-      const char* at = one.data();
-      for (torch::Tensor& total : all) {
-        torch::Tensor part = torch::empty_like(total);
-        std::memcpy(part.data_ptr(), at, part.nbytes());
-        at += part.nbytes();
-        total += part;
-      }
-    }
+    for (const KeyCounts& keys : own.keys) keys.append_to(bytes);
+    Totals all{{}, std::vector<KeyCounts>(own.keys.size())};
+    for (const torch::Tensor& total : own.sums) all.sums.push_back(torch::zeros_like(total));
+    for (const std::string& one : session.gather_on_host("metrics", bytes))
+      if (!add(all, one)) throw_error(Code::kFailedPrecondition, "the processes measure different metrics");
     return all;
+  }
+  // Adds the totals of a process. Returns false if they belong to other metrics.
+  static bool add(Totals& all, std::string_view bytes) {
+    for (torch::Tensor& total : all.sums) {
+      if (bytes.size() < total.nbytes()) return false;
+      torch::Tensor part = torch::empty_like(total);
+      std::memcpy(part.data_ptr(), bytes.data(), part.nbytes());
+      bytes.remove_prefix(part.nbytes());
+      total += part;
+    }
+    return std::all_of(all.keys.begin(), all.keys.end(), [&](KeyCounts& keys) { return keys.read(bytes); }) &&
+           bytes.empty();
   }
 
   Session session;
@@ -124,7 +139,7 @@ Collection::Collection(const Session& session, std::vector<Metric> metrics)
                     [&](const auto& entry) { return entry.metric.name() == name; }))
       throw_error(Code::kInvalidArgument, base::str("two metrics are called \"", name,
                                                     "\": give one of them another name, with .named(\"…\")"));
-    State::Entry entry{metric, {}, {}};
+    State::Entry entry{metric, {}, {}, dynamic_cast<const KeyDefinition*>(&metric.definition()), {}};
     for (const torch::Tensor& zero : metric.definition().zeros())
       entry.sums.push_back(collection_detail::on_device(state_->session, zero));
     for (const torch::Tensor& constant : metric.definition().constants())
@@ -138,14 +153,17 @@ Collection::~Collection() = default;
 
 void Collection::update(const torch::Tensor& output, const torch::Tensor& target, const torch::Tensor& mask) {
   const collection_detail::Plain plain;
-  for (const auto& [metric, sums, constants] : state_->entries)
-    metric.definition().update(metric.name(), sums, constants, {output, target, mask});
+  const Input input{output, target, mask};
+  for (auto& [metric, sums, constants, counted, keys] : state_->entries) {
+    metric.definition().update(metric.name(), sums, constants, input);
+    if (counted != nullptr) keys.add(state_->session.backend().fetch(counted->keys(metric.name(), input)));
+  }
 }
 
 void Collection::add(const std::string& name, const torch::Tensor& value, const torch::Tensor& weight) {
   const collection_detail::Plain plain;
   std::vector<std::string> means;
-  for (const auto& [metric, sums, constants] : state_->entries) {
+  for (const auto& [metric, sums, constants, counted, keys] : state_->entries) {
     const auto* mean = dynamic_cast<const MeanDefinition*>(&metric.definition());
     if (mean != nullptr && metric.name() == name) return mean->add(name, sums, value, weight);
     if (mean != nullptr) means.push_back(metric.name());
@@ -156,8 +174,9 @@ void Collection::add(const std::string& name, const torch::Tensor& value, const 
 
 Values Collection::compute() {
   const collection_detail::Plain plain;
-  const Sums all = state_->totals();
-  auto next = all.begin();
+  const State::Totals all = state_->totals();
+  auto next = all.sums.begin();
+  auto next_keys = all.keys.begin();
   Values values;
   for (const auto& entry : state_->entries) {
     Sums totals;
@@ -165,13 +184,16 @@ Values Collection::compute() {
       // A sum that is not a count comes with its rounding error; a device may not have f64.
       totals.push_back(next->scalar_type() == torch::kLong ? *next : next->sum());
     entry.metric.definition().compute(entry.metric.name(), totals, values);
+    if (entry.counted != nullptr)
+      entry.counted->compute_keys(entry.metric.name(), (next_keys++)->sorted(), values);
   }
   return values;
 }
 
 void Collection::reset() {
   const collection_detail::Plain plain;
-  for (const auto& [metric, sums, constants] : state_->entries) {
+  for (auto& [metric, sums, constants, counted, keys] : state_->entries) {
+    keys.clear();
     const Sums zeros = metric.definition().zeros();
     // In place: a captured function continues to use the same tensors.
     for (size_t i = 0; i < sums.size(); ++i)

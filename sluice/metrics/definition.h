@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/metrics/key_counts.h"
 #include "sluice/metrics/metrics.h"
 
 namespace sluice::metrics {
@@ -32,6 +33,20 @@ class Definition {
                       const Input& input) const = 0;
   // Appends the metric's values. The name of each value is `name`, alone or with a suffix.
   virtual void compute(const std::string& name, const Sums& totals, Values& values) const = 0;
+};
+
+// The definition of a metric that counts keys on the host: without sums on the device, so that its memory
+// grows with the keys that occur.
+class KeyDefinition : public Definition {
+ public:
+  Sums zeros() const override { return {}; }
+  void update(const std::string&, const Sums&, const std::vector<torch::Tensor>&,
+              const Input&) const override {}
+  void compute(const std::string&, const Sums&, Values&) const override {}
+  // Returns the keys of a batch, int64 [N]; -1 where nothing is counted.
+  virtual torch::Tensor keys(const std::string& name, const Input& input) const = 0;
+  // Does what compute() does, from the counts of all replicas.
+  virtual void compute_keys(const std::string& name, const SortedCounts& counts, Values& values) const = 0;
 };
 
 // The definition of a Mean, which no update() changes.

@@ -87,8 +87,13 @@ struct Auroc : Metric {
   explicit Auroc(const AurocOptions& options);
 };
 // A tensor, int64 [classes, classes] ([2, 2] for one score): rows are labels, columns answers. `confusion`
+// Above `dense_classes` classes it is a coalesced sparse tensor (torch::kSparse) with the pairs that occur.
+// They are counted on the host, so that a set of N samples needs at most N entries; a captured function with
+// such a metric is recorded at each call.
 struct ConfusionMatrix : Metric {
-  explicit ConfusionMatrix(int64_t classes, bool probabilities = false);
+  static constexpr int64_t kDenseClasses = 1024;  // 8 MiB of counts on each replica
+  explicit ConfusionMatrix(int64_t classes, bool probabilities = false,
+                           int64_t dense_classes = kDenseClasses);
 };
 // The mean squared and absolute error over all elements. `mse`, `mae`
 struct MeanSquaredError : Metric {

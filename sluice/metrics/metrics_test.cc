@@ -6,8 +6,12 @@
 
 #include <cmath>
 #include <limits>
+#include <map>
+#include <string_view>
 
 #include "sluice/base/error.h"
+#include "sluice/metrics/definition.h"
+#include "sluice/metrics/key_counts.h"
 #include "sluice/metrics/names.h"
 #include "sluice/metrics/parse_names.h"
 
@@ -75,6 +79,88 @@ TEST(Metrics, CountsOfClassesAndTheirAverages) {
   EXPECT_TRUE(values.tensor("confusion").equal(expected.view({4, 4})));
 }
 
+// Labels and answers at random, in three batches of which one has a mask; counted by hand as well.
+struct RandomAnswers {
+  explicit RandomAnswers(int64_t classes) {
+    torch::manual_seed(5);
+    for (int batch = 0; batch < 3; ++batch) {
+      target.push_back(torch::randint(classes, {40}, torch::kLong));
+      answer.push_back(torch::randint(classes, {40}, torch::kLong));
+      mask.push_back(batch == 1 ? torch::rand({40}).lt(0.7) : torch::Tensor());
+      for (int64_t i = 0; i < 40; ++i)
+        if (!mask.back().defined() || mask.back()[i].item<bool>())
+          ++counts[{target.back()[i].item<int64_t>(), answer.back()[i].item<int64_t>()}];
+    }
+  }
+  Values measured(int64_t classes, std::vector<Metric> metrics) const {
+    Collection sums(cpu_session(), std::move(metrics));
+    sums.update(torch::zeros({1, classes}), labels({0}));
+    sums.reset();
+    for (size_t batch = 0; batch < target.size(); ++batch)
+      sums.update(torch::zeros({40, classes}).scatter_(1, answer[batch].unsqueeze(1), 1.0), target[batch],
+                  mask[batch]);
+    return sums.compute();
+  }
+  std::vector<torch::Tensor> target, answer, mask;
+  std::map<std::pair<int64_t, int64_t>, int64_t> counts;
+};
+
+TEST(Metrics, ASparseConfusionMatrixHasTheCountsOfADenseOne) {
+  const RandomAnswers set(7);
+  const Values values =
+      set.measured(7, {ConfusionMatrix(7), ConfusionMatrix(7, false, /*dense_classes=*/6).named("sparse")});
+  const torch::Tensor& sparse = values.tensor("sparse");
+  ASSERT_TRUE(sparse.is_sparse());
+  EXPECT_FALSE(values.tensor("confusion").is_sparse());
+  EXPECT_TRUE(sparse.to_dense().equal(values.tensor("confusion")));
+  EXPECT_TRUE(sparse.is_coalesced());
+  int64_t next = 0;  // row after row
+  for (const auto& [pair, count] : set.counts) {
+    EXPECT_EQ(sparse.indices()[0][next].item<int64_t>(), pair.first);
+    EXPECT_EQ(sparse.indices()[1][next].item<int64_t>(), pair.second);
+    EXPECT_EQ(sparse.values()[next++].item<int64_t>(), count);
+  }
+  EXPECT_EQ(sparse.values().size(0), next);
+}
+
+// A dense matrix has 10^6 counts for 1,000 classes and 10^8 for 10,000.
+TEST(Metrics, EntriesOfASparseConfusionMatrixGrowWithTheSamples) {
+  for (const int64_t classes : {1'000, 10'000}) {
+    const RandomAnswers set(classes);
+    const Values values = set.measured(classes, {ConfusionMatrix(classes, false, /*dense_classes=*/100)});
+    EXPECT_EQ(values.tensor("confusion").sizes(), (std::vector<int64_t>{classes, classes}));
+    EXPECT_EQ(values.tensor("confusion").values().size(0), static_cast<int64_t>(set.counts.size()));
+    EXPECT_LE(values.tensor("confusion").values().size(0), 120);
+  }
+  const Metric largest = ConfusionMatrix(ConfusionMatrix::kDenseClasses);
+  EXPECT_EQ(largest.definition().zeros().size(), 1U);
+  EXPECT_TRUE(ConfusionMatrix(ConfusionMatrix::kDenseClasses + 1).definition().zeros().empty());
+}
+
+TEST(Metrics, CountsOfKeysTravelAsBytes) {
+  KeyCounts first, second;
+  std::string bytes = "\2";
+  bytes.append(7, '\0');
+  for (const char number : {3, 5, 9, 1}) bytes.append(1, number).append(7, '\0');
+  std::string_view rest = bytes;
+  ASSERT_TRUE(first.read(rest));
+  EXPECT_TRUE(rest.empty());
+  EXPECT_EQ(first.sorted(), (SortedCounts{{3, 5}, {9, 1}}));
+  std::string again;
+  first.append_to(again);
+  EXPECT_EQ(again, bytes);
+  rest = again;
+  ASSERT_TRUE(first.read(rest));
+  EXPECT_EQ(first.sorted(), (SortedCounts{{3, 10}, {9, 2}}));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    rest = std::string_view(bytes).substr(0, size);
+    EXPECT_FALSE(second.read(rest)) << size;
+  }
+  bytes[15] = '\x80';  // the first key is negative
+  rest = bytes;
+  EXPECT_FALSE(second.read(rest));
+}
+
 TEST(Metrics, OfEqualScoresTheFirstAreTaken) {
   Collection sums(cpu_session(), {TopK(1), TopK(2), TopK(3)});
   const torch::Tensor scores = torch::tensor({1.0F, 2.0F, 2.0F, 2.0F}).expand({4, 4});
@@ -91,8 +177,8 @@ TEST(Metrics, OfEqualScoresTheFirstAreTaken) {
 
 TEST(Metrics, AScoreOfYesAndNo) {
   const ClassOptions one{.classes = 1};
-  Collection sums(cpu_session(),
-                  {Precision(one), Recall(one), F1(one), ConfusionMatrix(1), Auroc({.classes = 1})});
+  Collection sums(cpu_session(), {Precision(one), Recall(one), F1(one), ConfusionMatrix(1),
+                                  Auroc({.classes = 1}), ConfusionMatrix(1, false, 1).named("sparse")});
   sums.update(torch::tensor({2.0F, 1.0F, -1.0F, -3.0F}), labels({1, 0, 1, 0}));
   sums.update(torch::tensor({4.0F}).view({1, 1}), labels({1}));
   const Values values = sums.compute();
@@ -100,6 +186,7 @@ TEST(Metrics, AScoreOfYesAndNo) {
   EXPECT_DOUBLE_EQ(values["recall"], 2.0 / 3);
   EXPECT_DOUBLE_EQ(values["f1"], 2.0 / 3);
   EXPECT_TRUE(values.tensor("confusion").equal(torch::tensor({1L, 1L, 1L, 2L}).view({2, 2})));
+  EXPECT_TRUE(values.tensor("sparse").to_dense().equal(values.tensor("confusion")));
   EXPECT_NEAR(values["auroc"], 5.0 / 6, 1e-12);  // 5 of the 6 pairs are in order
 }
 

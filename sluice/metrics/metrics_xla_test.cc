@@ -35,6 +35,7 @@ std::vector<Metric> all_of_classes(int64_t classes) {
           FBeta(2, {.classes = classes, .average = Average::kWeighted}),
           Auroc({.classes = classes, .thresholds = 21}),
           ConfusionMatrix(classes),
+          ConfusionMatrix(classes, false, /*dense_classes=*/1).named("sparse"),
           Perplexity(),
           Mean("loss")};
 }
@@ -97,6 +98,7 @@ void expect_equal(const Values& found, const Values& expected) {
     EXPECT_EQ(found.numbers[i].count, expected.numbers[i].count) << expected.numbers[i].name;
   }
   EXPECT_TRUE(found.tensor("confusion").equal(expected.tensor("confusion")));
+  EXPECT_TRUE(found.tensor("sparse").to_dense().equal(expected.tensor("confusion")));
 }
 
 TEST(MetricsOnXla, AreThoseOfLibTorchsCpuOnAnyNumberOfReplicas) {
@@ -136,8 +138,9 @@ TEST(MetricsOnXla, OneProgramForAllBatchesAndNoneForTheTotals) {
 
 TEST(MetricsOnXla, ALabelThatIsNoClassIsFoundOnTheDevice) {
   Session session = session_on("xla", 1);
-  Collection sums(session, {ConfusionMatrix(3)});
-  for (const int64_t label : {3, -1}) {
+  for (const int64_t label : {3, -1, 3 + 10, -1 - 10}) {
+    const bool sparse = label > 3 || label < -1;
+    Collection sums(session, {ConfusionMatrix(3, false, sparse ? 0 : 3)});
     std::string told;
     try {
       sums.update(torch::zeros({2, 3}).to(session.device()),
@@ -148,6 +151,25 @@ TEST(MetricsOnXla, ALabelThatIsNoClassIsFoundOnTheDevice) {
     }
     EXPECT_THAT(told, AllOf(HasSubstr(base::str("holds ", label)), HasSubstr("expected values from 0 to 2")));
   }
+}
+
+// Its counts go to the host, so that every call is recorded.
+TEST(MetricsOnXla, ASparseConfusionMatrixInACapturedFunction) {
+  Session session = session_on("xla", 2);
+  Collection sums(session, {ConfusionMatrix(3, false, /*dense_classes=*/0)});
+  auto step = capture([&](const torch::Tensor& scores, const torch::Tensor& target) {
+    sums.update(scores, target);
+    session.sync();
+  });
+  const auto target = [&](std::vector<int64_t> labels) {
+    const torch::Tensor host = torch::tensor(labels, torch::kLong);
+    return session.upload({host, host.flip(0)});
+  };
+  const torch::Tensor scores = torch::tensor({{0.0F, 1.0F, 0.0F}, {0.0F, 1.0F, 0.0F}}).to(session.device());
+  for (int i = 0; i < 8; ++i) step(scores, target({i % 2, 2}));
+  EXPECT_EQ(step.captured().recordings(), 8);
+  const torch::Tensor expected = torch::tensor({{0L, 8L, 0L}, {0L, 8L, 0L}, {0L, 16L, 0L}});
+  EXPECT_TRUE(sums.compute().tensor("confusion").to_dense().equal(expected));
 }
 
 TEST(MetricsOnXla, WhatRoundingLeavesOutIsKept) {

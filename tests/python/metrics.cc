@@ -38,7 +38,8 @@ struct Case {
 };
 
 Metrics of_classes(int64_t classes, bool probabilities, int64_t thresholds) {
-  Metrics all = {metrics::ConfusionMatrix(classes, probabilities)};
+  Metrics all = {metrics::ConfusionMatrix(classes, probabilities),
+                 metrics::ConfusionMatrix(classes, probabilities, /*dense_classes=*/0).named("sparse")};
   std::vector<Average> averages = {Average::kMacro};
   if (classes > 1) averages = {Average::kMicro, Average::kMacro, Average::kWeighted, Average::kClasses};
   for (const Average average : averages) {
@@ -176,10 +177,12 @@ void print(const Case& one, int replicas, const metrics::Values& values) {
                          {"classes", one.classes},    {"probabilities", one.probabilities},
                          {"thresholds", kThresholds}, {"numbers", nlohmann::json::object()}};
   for (const auto& [name, number, count] : values.numbers) line["numbers"][name] = number;
-  for (const auto& [name, tensor] : values.tensors)
+  for (const auto& [name, found] : values.tensors) {
+    const torch::Tensor tensor = found.is_sparse() ? found.to_dense() : found;
     for (int64_t row = 0; row < tensor.size(0); ++row)
       line[name].push_back(std::vector<int64_t>(tensor[row].data_ptr<int64_t>(),
                                                 tensor[row].data_ptr<int64_t>() + tensor.size(1)));
+  }
   std::printf("%s\n", line.dump().c_str());
 }
 

@@ -118,10 +118,10 @@ def main(program):
                 compared += 1
                 if not abs(number - want) <= TOLERANCE * max(1, abs(want)):
                     failures.append(f"{name} on {case['replicas']} replicas: {key} is {number}, torchmetrics has {want}")
-            if "confusion" in case:
+            for matrix in {"confusion", "sparse"} & case.keys():
                 compared += 1
-                if case["confusion"] != confusion(case, columns).tolist():
-                    failures.append(f"{name} on {case['replicas']} replicas: the confusion matrices differ")
+                if case[matrix] != confusion(case, columns).tolist():
+                    failures.append(f"{name} on {case['replicas']} replicas: the matrices differ ({matrix})")
             found.append((name, case["replicas"]))
     if len(set(found)) != len(known) * len(REPLICAS) or len(known) < 21:
         failures.append(f"{len(known)} cases on {len(REPLICAS)} numbers of replicas gave {len(set(found))} lines")

@@ -35,9 +35,10 @@ int run(int argc, char** argv) {
   torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(rate).momentum(0.9));
   session.prepare(*model, optimizer, {.from_leader = what == "send-weights"});
   const int steps = what == "later-number" ? 100'000 : what == "logs" ? 100 : 12;
-  sluice::metrics::Collection sums(session,
-                                   {sluice::metrics::TopK(2), sluice::metrics::F1({.classes = 3}),
-                                    sluice::metrics::ConfusionMatrix(3), sluice::metrics::Mean("mean")});
+  sluice::metrics::Collection sums(
+      session,
+      {sluice::metrics::TopK(2), sluice::metrics::F1({.classes = 3}), sluice::metrics::ConfusionMatrix(3),
+       sluice::metrics::Mean("mean"), sluice::metrics::ConfusionMatrix(3, false, 0).named("sparse")});
   for (int step = 0; step < steps; ++step) {
     if (what == "logs" && step % session.processes() == session.process_index())
       std::this_thread::sleep_for(std::chrono::milliseconds(step % 5));
@@ -71,10 +72,13 @@ int run(int argc, char** argv) {
   const sluice::metrics::Values values = sums.compute();
   for (const auto& [name, number, count] : values.numbers)
     session.print("metric ", name, " ", number, " of ", count);
-  const torch::Tensor matrix = values.tensor("confusion").flatten();
-  std::string cells;
-  for (int64_t i = 0; i < matrix.numel(); ++i) cells += " " + std::to_string(matrix[i].item<int64_t>());
-  session.print("metric confusion", cells);
+  for (const char* name : {"confusion", "sparse"}) {
+    const torch::Tensor found = values.tensor(name);
+    const torch::Tensor matrix = (found.is_sparse() ? found.to_dense() : found).flatten();
+    std::string cells;
+    for (int64_t i = 0; i < matrix.numel(); ++i) cells += " " + std::to_string(matrix[i].item<int64_t>());
+    session.print("metric ", name, cells);
+  }
   session.barrier();
   return 0;
 }

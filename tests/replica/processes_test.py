@@ -104,7 +104,7 @@ def metrics(outputs):
 
 _, alone, _ = run("train", 1, 1)
 counts, mean = metrics(alone)
-check(len(counts) == 3, f"metrics are printed: {counts}", alone)
+check(len(counts) == 4, f"metrics are printed: {counts}", alone)
 _, one = weights(alone)
 for processes, devices, transport in [(1, 4, ""), (2, 2, "shared"), (2, 2, "sockets"), (4, 1, "")]:
     if POD_PLUGIN and transport == "sockets":  # a pod has no transport of the host's: one of the two is enough

@@ -84,11 +84,16 @@ bool TestRunner::run() {
   progress.tested = progress.step;
   progress.due.test = false;
   callbacks_.after_test(values_);
-  if (log_.metrics() != nullptr)
-    for (const auto& [name, matrix] : values->tensors)
-      base::value_or_throw(
-          write_confusion(log_.metrics()->folder(), matrix, given_.test->class_names(), row.epoch, row.step));
+  for (const auto& [name, matrix] : values->tensors) write_matrix(matrix, row);
   return true;
+}
+
+void TestRunner::write_matrix(const torch::Tensor& matrix, const Measurement& row) {
+  if (log_.metrics() == nullptr) return;
+  base::value_or_throw(
+      write_confusion(log_.metrics()->folder(), matrix, given_.test->class_names(), row.epoch, row.step));
+  const std::string note = confusion_note(matrix);
+  if (!note.empty() && !std::exchange(noted_pairs_, true)) log_.line(note);
 }
 
 }  // namespace sluice::train

@@ -32,6 +32,8 @@ class TestRunner {
   std::optional<metrics::Values> measure(const Input& set, const std::string& name);
   // Stores the value of a test if it is the best so far.
   void judge(const metrics::Values& values);
+  // Writes the confusion matrix of the test that `row` describes.
+  void write_matrix(const torch::Tensor& matrix, const Measurement& row);
 
   const RunSetup& given_;
   RunState& state_;
@@ -39,6 +41,7 @@ class TestRunner {
   const CallbackList& callbacks_;
   RunLog& log_;
   metrics::Values values_;
+  bool noted_pairs_ = false;  // the log says that the file of the matrix has pairs only
 };
 
 }  // namespace sluice::train
