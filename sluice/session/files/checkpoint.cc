@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <string_view>
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/json_bytes.h"
@@ -191,9 +192,10 @@ base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, 
       return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
                         " has complex numbers there, real ones in the model");
   }
+  std::set<std::string_view> known;
+  for (const auto& [name, tensor] : own) known.insert(name);
   for (const auto& [name, tensor] : tensors) {
-    auto is_it = [&, &wanted = name](const auto& item) { return item.first == wanted; };
-    if (std::none_of(own.begin(), own.end(), is_it))
+    if (known.count(name) == 0)
       return base::fail(Code::kInvalidArgument, source, " is not of this model: it has no tensor called ",
                         name, detail::nearest_name(name, own, tensors));
   }
