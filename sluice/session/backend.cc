@@ -19,6 +19,12 @@ std::vector<at::Tensor> Pending::get() const {
   return fetch_.get();
 }
 
+Pending Pending::first() const {
+  Pending value;
+  value.host_ = get().front();
+  return value;
+}
+
 Backend::Backend(const std::string& device, const DeviceOptions& options) : device_(at::kCPU) {
   if (device == "cpu") {
     if (options.devices > 1 || !options.device_ids.empty())

@@ -33,6 +33,8 @@ class Pending {
   bool ready() const;
   // Waits. Returns one CPU tensor for each local replica.
   std::vector<at::Tensor> get() const;
+  // Waits. Returns only the first replica's value, without the others' values and the buffers of the devices.
+  Pending first() const;
   // Whether the values are known to be equal on all replicas. Call it after get().
   bool global() const { return host_.defined() || fetch_.global(); }
 

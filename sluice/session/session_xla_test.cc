@@ -174,5 +174,26 @@ TEST(SessionOnXla, ASnapshotIsNotChangedByLaterSteps) {
   EXPECT_FALSE(torch::equal(model->weight.cpu(), before));
 }
 
+TEST(SessionOnXla, ASettledSnapshotIsOneCopyForAllReplicas) {
+  if (is_initialized()) shutdown();
+  {
+    Options options;
+    options.xla.plugin = "cpu";
+    options.xla.devices = 2;
+    auto session = start(options);
+    torch::nn::Linear model(4, 4);
+    const auto before = model->weight.detach().clone();
+    model->to(session.device());
+    torch::optim::SGD optimizer(model->parameters(), 0.5);
+    session.sync();
+    Snapshot snapshot = take_snapshot(session.backend(), *model, {&optimizer}, {});
+    EXPECT_EQ(snapshot.model[0].second.get().size(), 2U);
+    settle(snapshot);
+    EXPECT_EQ(snapshot.model[0].second.get().size(), 1U);
+    EXPECT_TRUE(torch::equal(snapshot.model[0].second.get().front(), before));
+  }
+  shutdown();
+}
+
 }  // namespace
 }  // namespace sluice::sessions

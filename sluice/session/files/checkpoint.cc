@@ -158,6 +158,56 @@ base::Status replace(const std::string& fresh, const std::string& folder) {
   return {};
 }
 
+// Gives a file a second name, in a new folder. Links need one file system that has them; a copy needs
+// nothing.
+base::Status link_or_copy(const std::string& from, const std::string& to) {
+  if (::link(from.c_str(), to.c_str()) == 0) return {};
+  std::error_code error;
+  std::filesystem::copy_file(from, to, error);
+  if (error) return base::fail_errno(error.value(), "copy a file of the checkpoint to", to);
+  const int copy = ::open(to.c_str(), O_RDONLY | O_CLOEXEC);
+  if (copy < 0) return base::fail_errno(errno, "open", to);
+  const int number = ::fsync(copy) == 0 ? 0 : errno;
+  ::close(copy);
+  if (number != 0) return base::fail_errno(number, "synchronise", to);
+  return {};
+}
+
+// Gives all files of the checkpoint in `from` a second name in `folder`, which is new.
+base::Status link_files(const Snapshot& snapshot, const std::string& from, const std::string& folder) {
+  SLUICE_OK(base::make_directories(folder));
+  std::vector<std::string> names(std::begin(kFiles), std::end(kFiles));
+  for (const auto& [name, content] : snapshot.files) names.push_back(name);
+  for (const std::string& name : names)
+    SLUICE_OK(link_or_copy(base::join_path(from, name), base::join_path(folder, name)));
+  return base::sync_directory(folder);
+}
+
+// The folders under their temporary names. A folder that has not taken its place is removed at the end.
+class FreshFolders {
+ public:
+  FreshFolders() = default;
+  FreshFolders(const FreshFolders&) = delete;
+  FreshFolders& operator=(const FreshFolders&) = delete;
+  ~FreshFolders() {
+    std::error_code ignored;
+    for (const std::string& path : paths_) std::filesystem::remove_all(path, ignored);
+  }
+  // Returns the temporary name for `folder`; nothing has this name.
+  base::Result<std::string> add(const std::string& folder) {
+    SLUICE_OK(base::make_directories(base::parent_path(folder)));
+    remove_leftovers(folder);
+    paths_.push_back(beside(folder, base::str(".writing-", getpid()).c_str()));
+    std::error_code ignored;
+    std::filesystem::remove_all(paths_.back(), ignored);
+    return paths_.back();
+  }
+  const std::vector<std::string>& paths() const { return paths_; }
+
+ private:
+  std::vector<std::string> paths_;
+};
+
 base::Status write_files(const Snapshot& snapshot, const std::string& folder) {
   SLUICE_OK(base::make_directories(folder));
   SLUICE_OK(write_safetensors(base::join_path(folder, "model.safetensors"), values(snapshot.model)));
@@ -228,21 +278,34 @@ Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
   return snapshot;
 }
 
+void settle(Snapshot& snapshot) {
+  for (auto* part : {&snapshot.model, &snapshot.state})
+    for (auto& [name, value] : *part) value = value.first();
+}
+
 base::Status write_checkpoint(const Snapshot& snapshot, const std::string& folder) {
+  return write_checkpoints(snapshot, {folder});
+}
+
+base::Status write_checkpoints(const Snapshot& snapshot, const std::vector<std::string>& folders) {
   namespace detail = checkpoint_detail;
   const base::Span span("write a checkpoint");
+  const std::string& first = folders.front();
   if (const base::Status finite = check_finite(snapshot); !finite)
-    return base::fail_at(finite, "the checkpoint ", folder, " was not written");
-  SLUICE_OK(base::make_directories(base::parent_path(folder)));
-  detail::remove_leftovers(folder);
-  const std::string fresh = detail::beside(folder, base::str(".writing-", getpid()).c_str());
-  std::error_code ignored;
-  std::filesystem::remove_all(fresh, ignored);
-  base::Status status = detail::write_files(snapshot, fresh);
-  if (status) status = detail::replace(fresh, folder);
-  if (status) return status;
-  std::filesystem::remove_all(fresh, ignored);
-  return base::fail_at(status, "cannot write the checkpoint ", folder);
+    return base::fail_at(finite, "the checkpoint ", first, " was not written");
+  detail::FreshFolders fresh;
+  const auto each = [&](const auto& act) -> base::Status {
+    for (size_t i = 0; i < folders.size(); ++i)
+      if (const base::Status done = act(i); !done)
+        return base::fail_at(done, "cannot write the checkpoint ", folders[i]);
+    return {};
+  };
+  SLUICE_OK(each([&](size_t i) -> base::Status {
+    SLUICE_TRY(const std::string path, fresh.add(folders[i]));
+    return i == 0 ? detail::write_files(snapshot, path)
+                  : detail::link_files(snapshot, fresh.paths().front(), path);
+  }));
+  return each([&](size_t i) { return detail::replace(fresh.paths()[i], folders[i]); });
 }
 
 std::string find_checkpoint(const std::string& folder) {
@@ -313,19 +376,20 @@ CheckpointWriter::~CheckpointWriter() {
 
 base::Status CheckpointWriter::write(Snapshot snapshot, std::vector<std::string> folders) {
   SLUICE_OK(wait());
-  running_ =
-      std::async(std::launch::async,
-                 [this, snapshot = std::move(snapshot), folders = std::move(folders)]() -> base::Status {
-                   base::name_thread("sluice-save");
-                   try {
-                     for (const auto& folder : folders) SLUICE_OK(write_checkpoint(snapshot, folder));
-                     return publish_ ? publish_(folders) : base::Status();
-                   } catch (const Error& error) {
-                     return tl::unexpected<Error>(error);
-                   } catch (const std::exception& error) {
-                     return base::fail(Code::kUnknown, "cannot write the checkpoint: ", error.what());
-                   }
-                 });
+  running_ = std::async(
+      std::launch::async,
+      [this, snapshot = std::move(snapshot), folders = std::move(folders)]() mutable -> base::Status {
+        base::name_thread("sluice-save");
+        try {
+          settle(snapshot);
+          SLUICE_OK(write_checkpoints(snapshot, folders));
+          return publish_ ? publish_(folders) : base::Status();
+        } catch (const Error& error) {
+          return tl::unexpected<Error>(error);
+        } catch (const std::exception& error) {
+          return base::fail(Code::kUnknown, "cannot write the checkpoint: ", error.what());
+        }
+      });
   return {};
 }
 

@@ -81,9 +81,17 @@ Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
                        const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress,
                        const NamedTensors& more = {});
 
+// Waits until the values are on the host, and lets go of each value's buffers on the devices when it is
+// there. Then a snapshot is one copy of the values.
+void settle(Snapshot& snapshot);
+
 // Writes to `folder`, whose parents are created. An existing checkpoint there is replaced at the end, or
 // stays as it was; it also stays if a run could not continue with the values (check_finite, kOutOfRange).
 base::Status write_checkpoint(const Snapshot& snapshot, const std::string& folder);
+// Writes one checkpoint under several names, which are replaced in this order. The values are written once:
+// the other folders get hard links to these files, or copies where the file system refuses links.
+// So no program may write into a checkpoint's files; it replaces them (base::AtomicFile).
+base::Status write_checkpoints(const Snapshot& snapshot, const std::vector<std::string>& folders);
 
 struct Checkpoint {
   NamedTensors model;

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -104,6 +106,98 @@ TEST(Checkpoint, ReplacesTheOneBeforeAndLeavesNothingElse) {
   }
   EXPECT_EQ(base::value_or_throw(read_checkpoint(folder.path("last"))).progress.step, 3);
   EXPECT_EQ(base::value_or_throw(base::list_directory(folder.path())), std::vector<std::string>{"last"});
+}
+
+std::vector<std::string> checkpoint_files(const std::string& folder) {
+  std::vector<std::string> paths;
+  for (const std::string& name : base::value_or_throw(base::list_directory(folder)))
+    paths.push_back(base::join_path(folder, name));
+  return paths;
+}
+
+// The values are written once for all names, and the names are independent of each other.
+TEST(Checkpoint, OtherNamesAreLinksToTheSameFiles) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  const auto snapshot_at = [&](int64_t step) {
+    Progress progress;
+    progress.step = step;
+    Snapshot snapshot = take_snapshot(cpu, *model, {&optimizer}, progress);
+    snapshot.files = {{"tokenizer.json", "{}"}};
+    return snapshot;
+  };
+  const auto step_of = [&](const char* name) {
+    return base::value_or_throw(read_checkpoint(folder.path(name))).progress.step;
+  };
+  const Snapshot first = snapshot_at(1);
+  ASSERT_TRUE(write_checkpoints(first, {folder.path("best"), folder.path("top-1"), folder.path("last")}));
+  EXPECT_EQ(checkpoint_files(folder.path("last")).size(), 4U);
+  for (const std::string& path : checkpoint_files(folder.path("last"))) {
+    EXPECT_EQ(std::filesystem::hard_link_count(path), 3U) << path;
+    for (const char* name : {"best", "top-1"})
+      EXPECT_TRUE(std::filesystem::equivalent(
+          path, base::join_path(folder.path(name), std::filesystem::path(path).filename().string())));
+  }
+  // A new `last` changes neither of the others, and the end of one name is the end of one link.
+  const at::Tensor weights = model->parameters()[0].detach().clone();
+  train_steps(*model, optimizer, 1);
+  ASSERT_TRUE(write_checkpoint(snapshot_at(2), folder.path("last")));
+  EXPECT_EQ(step_of("last"), 2);
+  EXPECT_EQ(step_of("best"), 1);
+  std::filesystem::remove_all(folder.path("best"));
+  const Checkpoint kept = base::value_or_throw(read_checkpoint(folder.path("top-1")));
+  EXPECT_EQ(kept.progress.step, 1);
+  EXPECT_TRUE(at::equal(kept.model[0].second, weights));
+  EXPECT_EQ(base::value_or_throw(base::list_directory(folder.path())),
+            (std::vector<std::string>{"last", "top-1"}));
+}
+
+TEST(Checkpoint, IsCopiedWhereLinksAreRefused) {
+  auto folder = temporary();
+  const std::string memory = "/dev/shm";
+  struct stat here {
+  }, there{};
+  if (stat(folder.path().c_str(), &here) != 0 || stat(memory.c_str(), &there) != 0 ||
+      here.st_dev == there.st_dev || access(memory.c_str(), W_OK) != 0)
+    GTEST_SKIP() << "there is no second file system";
+  const std::string other = base::str(memory, "/sluice-checkpoint-test-", getpid());
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  const base::Status written = write_checkpoints(take_snapshot(cpu, *model, {&optimizer}, {}),
+                                                 {folder.path("best"), base::join_path(other, "last")});
+  EXPECT_TRUE(written);
+  for (const std::string& path : checkpoint_files(folder.path("best"))) {
+    EXPECT_EQ(std::filesystem::hard_link_count(path), 1U);
+    const std::string name = std::filesystem::path(path).filename().string();
+    EXPECT_EQ(base::value_or_throw(base::read_file(base::join_path(base::join_path(other, "last"), name))),
+              base::value_or_throw(base::read_file(path)));
+  }
+  std::filesystem::remove_all(other);
+}
+
+TEST(Checkpoint, AFailedSecondNameLeavesBothAsTheyWere) {
+  auto folder = temporary();
+  const Backend cpu("cpu", {});
+  auto model = net();
+  torch::optim::SGD optimizer(model->parameters(), 0.1);
+  Progress progress;
+  progress.step = 1;
+  const std::vector<std::string> both = {folder.path("best"), folder.path("last")};
+  ASSERT_TRUE(write_checkpoints(take_snapshot(cpu, *model, {&optimizer}, progress), both));
+  progress.step = 2;
+  ASSERT_TRUE(base::write_file_atomically(folder.path("file"), "x"));
+  const base::Status status = write_checkpoints(take_snapshot(cpu, *model, {&optimizer}, progress),
+                                                {both[0], folder.path("file/last")});
+  ASSERT_FALSE(status);
+  EXPECT_THAT(status.error().what(),
+              testing::HasSubstr("cannot write the checkpoint " + folder.path("file/last")));
+  for (const std::string& path : both)
+    EXPECT_EQ(base::value_or_throw(read_checkpoint(path)).progress.step, 1);
+  EXPECT_EQ(base::value_or_throw(base::list_directory(folder.path())),
+            (std::vector<std::string>{"best", "file", "last"}));
 }
 
 TEST(Checkpoint, AnotherModelIsNamedByItsFirstTensor) {

@@ -42,13 +42,13 @@ void CheckpointKeeper::write(bool best) {
   callbacks_.put_states(progress.callbacks);
   progress.due.stop = state_.ends_here ? "" : state_.stop_reason;
   progress.input = given_.train.state(session, state_.data_epoch(), state_.batches_done());
+  await();  // so that there is one snapshot at a time
   sessions::Snapshot snapshot = sessions::take_snapshot(session.backend(), given_.module, optimizers_.all(),
                                                         progress, callbacks_.tensors());
   snapshot.files = given_.steps.files;
   // `last` is written after the others: a run that continues from it has them all.
   std::vector<std::string> folders;
   if (best) folders.push_back(folder_.path("best"));
-  await();
   if (top_ && progress.value) {
     // A displaced checkpoint is removed once the better one is on the disk.
     base::value_or_throw(top_->remove_displaced());
