@@ -5,11 +5,13 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <utility>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/text/shown_url.h"
 #include "sluice/train/log/event_points.h"
+#include "sluice/train/log/lines.h"
 
 namespace sluice::train {
 namespace metrics_detail {
@@ -86,37 +88,50 @@ std::optional<int64_t> csv_step(const std::string& line) {
 template <typename StepOf>
 base::Status keep_until(const std::string& path, int64_t last, bool header, const StepOf& step_of) {
   if (!base::path_exists(path)) return {};
-  SLUICE_TRY(std::string text, base::read_file(path));
-  std::string kept;
   bool first = header;
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    std::string line = text.substr(begin, end - begin);
-    auto step = step_of(line);
-    if (first || (step && *step <= last)) kept += line + "\n";
-    first = false;
-  }
-  return base::write_file_atomically(path, kept);
+  SLUICE_TRY([[maybe_unused]] const auto pass,
+             rewrite_lines(path, [&](const std::string& line, std::string& out) -> base::Status {
+               const auto step = step_of(line);
+               if (first || (step && *step <= last)) out.append(line).append(1, '\n');
+               first = false;
+               return {};
+             }));
+  return {};
+}
+
+base::Result<std::string> first_line(const std::string& path) {
+  std::string line;
+  if (!base::path_exists(path)) return line;
+  std::ifstream in(path, std::ios::binary);
+  std::getline(in, line);
+  if (in.bad()) return base::fail_errno(errno, "read", path);
+  return line;
 }
 
 // Makes sure that a table has these columns: a new table has only them; an existing one gets the columns that
 // it lacks, empty, after its own. Returns all of its columns.
 base::Result<std::vector<std::string>> widen(const std::string& path,
                                              const std::vector<std::string>& wanted) {
-  std::string text;
-  if (base::path_exists(path)) {
-    SLUICE_TRY(text, base::read_file(path));
-  }
-  auto lines = base::split(text, '\n');
+  SLUICE_TRY(const std::string header, first_line(path));
   std::vector<std::string> columns;
-  if (!lines.front().empty()) columns = base::split(lines.front(), ',');
+  if (!header.empty()) columns = base::split(header, ',');
   const size_t before = columns.size();
   for (const std::string& name : wanted)
     if (std::find(columns.begin(), columns.end(), name) == columns.end()) columns.push_back(name);
   if (columns.size() == before) return columns;
-  std::string wide = base::join(columns, ",") + "\n";
-  for (size_t i = 1; i < lines.size(); ++i)
-    if (!lines[i].empty()) wide += lines[i] + std::string(columns.size() - before, ',') + "\n";
-  SLUICE_OK(base::write_file_atomically(path, wide));
+  const std::string wide = base::join(columns, ",") + "\n", empty(columns.size() - before, ',');
+  bool first = true;
+  const auto widened = [&](const std::string& line, std::string& out) -> base::Status {
+    if (std::exchange(first, false))
+      out += wide;
+    else if (!line.empty())
+      out.append(line).append(empty).append(1, '\n');
+    return {};
+  };
+  if (base::path_exists(path)) {
+    SLUICE_TRY([[maybe_unused]] const auto pass, rewrite_lines(path, widened));
+  }
+  if (first) SLUICE_OK(base::write_file_atomically(path, wide));
   return columns;
 }
 

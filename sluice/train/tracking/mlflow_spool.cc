@@ -8,6 +8,7 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/parse_json.h"
 #include "sluice/base/text/strings.h"
+#include "sluice/train/log/lines.h"
 
 namespace sluice::train {
 namespace mlflow_spool_detail {
@@ -65,13 +66,6 @@ std::vector<Json> lines_in(std::string_view text, std::size_t* bytes) {
   return lines;
 }
 
-base::Result<std::vector<Json>> all_lines(const std::string& folder) {
-  if (!base::path_exists(lines_path(folder))) return std::vector<Json>();
-  SLUICE_TRY(const std::string text, base::read_file(lines_path(folder)));
-  std::size_t bytes = 0;
-  return lines_in(text, &bytes);
-}
-
 base::Result<Json> read_state(const std::string& folder) {
   SLUICE_TRY(const std::string text, base::read_file(state_path(folder)));
   Json state = base::parse_json(text);
@@ -95,11 +89,15 @@ int64_t MlflowSpool::left_in(const std::string& folder) {
   namespace detail = mlflow_spool_detail;
   if (!base::path_exists(detail::state_path(folder))) return 0;
   const auto state = detail::read_state(folder);
-  const auto lines = detail::all_lines(folder);
-  if (!state || !lines) return 0;
+  if (!state || !base::path_exists(detail::lines_path(folder))) return 0;
   const int64_t sent = detail::number_at(*state, "sent");
-  return std::count_if(lines->begin(), lines->end(),
-                       [&](const auto& line) { return line["n"].template get<int64_t>() > sent; });
+  int64_t left = 0;
+  const auto pass = each_line(detail::lines_path(folder), [&](const std::string& text) -> base::Status {
+    const auto line = base::parse_json(text);
+    if (detail::is_line(line) && detail::number_at(line, "n") > sent) ++left;
+    return {};
+  });
+  return pass ? left : 0;
 }
 
 base::Result<std::unique_ptr<MlflowSpool>> MlflowSpool::create(const std::string& folder,
@@ -146,17 +144,21 @@ base::Status MlflowSpool::load(int64_t last_step) {
     for (const auto& [name, value] : parameters->items())
       if (value.is_string()) place_.parameters[name] = value.get<std::string>();
   sent_ = last_ = detail::number_at(state, "sent");
-  SLUICE_TRY(const auto lines, detail::all_lines(folder_));
-  std::string kept;
-  for (const auto& line : lines) {
-    const int64_t number = line["n"].get<int64_t>();
-    last_ = std::max(last_, number);
-    if (number <= sent_ || (line.contains("metrics") && detail::number_at(line, "step") > last_step))
-      continue;
-    kept += detail::text_of(line);
-    ++left_;
-  }
-  return base::write_file_atomically(lines_path(), kept);
+  if (!base::path_exists(lines_path())) return base::write_file_atomically(lines_path(), "");
+  SLUICE_TRY(
+      [[maybe_unused]] const auto pass,
+      rewrite_lines(lines_path(), [&](const std::string& text, std::string& out) -> base::Status {
+        const auto line = base::parse_json(text);
+        if (!detail::is_line(line)) return {};
+        const int64_t number = detail::number_at(line, "n");
+        last_ = std::max(last_, number);
+        if (number <= sent_ || (line.contains("metrics") && detail::number_at(line, "step") > last_step))
+          return {};
+        out += detail::text_of(line);
+        ++left_;
+        return {};
+      }));
+  return {};
 }
 
 base::Status MlflowSpool::set_place(MlflowPlace place) {
