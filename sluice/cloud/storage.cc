@@ -1,6 +1,7 @@
 #include "sluice/cloud/storage.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/environment.h"
@@ -296,6 +297,41 @@ base::Result<ObjectFacts> Storage::compose(const std::vector<ObjectFacts>& parts
   request.cancelled = options.cancelled;
   SLUICE_TRY(const auto response, expect_ok(std::move(request), what));
   return parse_object(response.body, what);
+}
+
+base::Result<ObjectFacts> Storage::append(const std::string& path, std::uint64_t size, const ObjectName& name,
+                                          const ObjectFacts& old) const {
+  // TensorBoard reads every object with "tfevents" in its name, so the part has another one. The same one
+  // each time: what a killed process leaves is replaced by the next.
+  char number[16];
+  std::snprintf(number, sizeof number, "%08x", base::crc32c(name.object.data(), name.object.size()));
+  const std::string folder = name.object.substr(0, name.object.rfind('/') + 1);
+  const ObjectName part = name.beside(folder + ".append-" + number);
+  SLUICE_TRY(const ObjectFacts sent, upload_part(path, old.size, size, part));
+  UploadOptions options;
+  options.if_generation = old.generation;
+  const auto composed = compose({{.name = name.object, .generation = old.generation},
+                                 {.name = part.object, .generation = sent.generation}},
+                                name, options);
+  // Only this generation: the part may be another writer's by now. A part that stays is replaced next time.
+  (void)remove(part, sent.generation);
+  std::optional<std::uint32_t> crc;
+  if (old.crc32c && sent.crc32c) crc = base::crc32c_combine(*old.crc32c, *sent.crc32c, size - old.size);
+  const auto is_wanted = [&](const ObjectFacts& facts) {
+    return facts.size == size && (!crc || !facts.crc32c || facts.crc32c == crc);
+  };
+  if (composed && is_wanted(*composed)) return composed;
+  if (composed)
+    return base::fail(Code::kDataLoss, "appending to ", name.url(), ": the object has ", composed->size,
+                      " bytes with crc32c ", base64_of_crc32c(composed->crc32c.value_or(0)), ", expected ",
+                      size, " with ", base64_of_crc32c(crc.value_or(0)),
+                      ": does something else write there?");
+  // The objects may have been composed although the request failed: the answer was lost, the repetition
+  // refused.
+  if (composed.error().code() != Code::kFailedPrecondition && composed.error().code() != Code::kNotFound)
+    return composed;
+  const auto now = stat(name);
+  return now && crc && now->crc32c && is_wanted(*now) ? now : composed;
 }
 
 }  // namespace sluice::cloud

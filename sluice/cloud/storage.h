@@ -75,6 +75,10 @@ class Storage : public Store {
   // another generation is kFailedPrecondition.
   base::Result<ObjectFacts> compose(const std::vector<ObjectFacts>& parts, const ObjectName& to,
                                     const UploadOptions& options = {}) const;
+  // Sends the new bytes as an object of the same folder, .append-NUMBER, composes both, and removes it.
+  std::optional<std::uint64_t> least_appended() const override { return 1; }
+  base::Result<ObjectFacts> append(const std::string& path, std::uint64_t size, const ObjectName& name,
+                                   const ObjectFacts& old) const override;
   base::Status remove(const ObjectName& name, const std::string& generation = "") const override;
 
   // Returns a bucket's location: "US-CENTRAL1", "EU". Callers often lack this right: kPermissionDenied.

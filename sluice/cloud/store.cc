@@ -29,6 +29,7 @@ struct Scheme {
 
 constexpr std::size_t kMaxChunks = 9000;  // S3 allows 10,000 parts of an object
 constexpr std::size_t kChunkUnit = 256 << 10;
+constexpr std::uint64_t kPieceInMemory = 1 << 20;
 
 constexpr Scheme kSchemes[] = {
     {"gs", 1, "gs://BUCKET/NAME", shared_google},
@@ -159,6 +160,42 @@ base::Result<ObjectFacts> Store::upload_text(std::string_view text, const Object
     auto facts = status ? upload->finish() : base::Result<ObjectFacts>(tl::unexpected<Error>(status.error()));
     if (facts || facts.error().code() != Code::kAborted || round == 2) return facts;
   }
+}
+
+base::Result<ObjectFacts> Store::upload_part(const std::string& path, std::uint64_t from, std::uint64_t to,
+                                             const ObjectName& name, const UploadOptions& options) const {
+  for (int round = 0;; ++round) {
+    SLUICE_TRY(auto upload, start_upload(name, options));
+    base::Status status;
+    while (status && upload->size() < to - from) {
+      const std::uint64_t at = from + upload->size();
+      SLUICE_TRY(const std::string piece,
+                 read_part(path, at, std::min<std::uint64_t>(to, at + kPieceInMemory)));
+      status = upload->write(piece);
+    }
+    if (!status && status.error().code() != Code::kAborted) return tl::unexpected<Error>(status.error());
+    auto facts = status ? upload->finish() : base::Result<ObjectFacts>(tl::unexpected<Error>(status.error()));
+    if (facts || facts.error().code() != Code::kAborted || round == 2) return facts;
+  }
+}
+
+base::Result<ObjectFacts> Store::append(const std::string&, std::uint64_t, const ObjectName& name,
+                                        const ObjectFacts&) const {
+  return base::fail(Code::kUnimplemented, "cannot append to ", name.url(),
+                    ": its store replaces whole objects");
+}
+
+base::Result<std::string> read_part(const std::string& path, std::uint64_t from, std::uint64_t to) {
+  const std::unique_ptr<std::FILE, decltype(&std::fclose)> file(std::fopen(path.c_str(), "rbe"),
+                                                                &std::fclose);
+  if (!file) return base::fail_errno(errno, "open", path);
+  std::string bytes(to - from, '\0');
+  if (::fseeko(file.get(), static_cast<off_t>(from), SEEK_SET) != 0)
+    return base::fail_errno(errno, "read", path);
+  if (std::fread(bytes.data(), 1, bytes.size(), file.get()) == bytes.size()) return bytes;
+  if (std::ferror(file.get()) != 0) return base::fail_errno(errno, "read", path);
+  return base::fail(Code::kFailedPrecondition, path, " has become shorter than ", to,
+                    " bytes while it was read");
 }
 
 }  // namespace sluice::cloud

@@ -39,6 +39,7 @@ struct UploadOptions {
   // The generation to replace; "0": the object must not exist. Otherwise kFailedPrecondition.
   std::optional<std::string> if_generation;
   std::size_t chunk_bytes = 16 << 20;  // a multiple of 256 KiB; held in memory
+  bool grows = false;  // the object is to be one that Store::append can continue (Azure: made of blocks)
   const std::atomic<bool>* cancelled = nullptr;
 };
 
@@ -103,6 +104,17 @@ class Store {
                                         const UploadOptions& options = {}) const;
   base::Result<ObjectFacts> upload_text(std::string_view text, const ObjectName& name,
                                         const UploadOptions& options = {}) const;
+  // Uploads a file's bytes from `from` up to `to`. kFailedPrecondition if the file has fewer.
+  base::Result<ObjectFacts> upload_part(const std::string& path, std::uint64_t from, std::uint64_t to,
+                                        const ObjectName& name, const UploadOptions& options = {}) const;
+  // Returns the size in bytes from which on append() can continue an object; nothing if the store cannot.
+  virtual std::optional<std::uint64_t> least_appended() const { return std::nullopt; }
+  // Appends to the object, as `old` describes it, the file's bytes from old.size up to `size`. The file's
+  // first old.size bytes must be the object's. Only the new bytes are sent (Azure: now and then some of the
+  // last ones again). Readers of the bucket see the old object or the new one. kFailedPrecondition: the
+  // object has another generation. After any error but kUnavailable, the whole file may still be accepted.
+  virtual base::Result<ObjectFacts> append(const std::string& path, std::uint64_t size,
+                                           const ObjectName& name, const ObjectFacts& old) const;
   // The store must outlive the upload.
   virtual base::Result<std::unique_ptr<Upload>> start_upload(const ObjectName& name,
                                                              const UploadOptions& options = {}) const = 0;
@@ -121,6 +133,9 @@ base::Result<Store*> store_of(const ObjectName& name);
 
 // Returns a store that can be written: not the hub.
 base::Result<Store*> store_to_write(const ObjectName& name);
+
+// Returns a file's bytes from `from` up to `to`; kFailedPrecondition if it has fewer.
+base::Result<std::string> read_part(const std::string& path, std::uint64_t from, std::uint64_t to);
 
 // Returns whether a name matches a pattern of Store::glob.
 bool matches(std::string_view pattern, std::string_view name);

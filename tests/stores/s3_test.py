@@ -23,7 +23,7 @@ except ImportError:
     print("skipped: the Python packages boto3 and moto are not there (scripts/setup installs them)")
     sys.exit(77)
 
-from support import Handler, Program, Server, check, closing, failures, logs_of_a_run, md5, random_file
+from support import Handler, Program, Server, check, closing, failures, large_log_of_a_run, logs_of_a_run, md5, random_file
 
 MAKE_IMAGES = Path(__file__).resolve().parent.parent / "end_to_end/make_images.py"
 REGION, BUCKET = "us-west-2", "a-bucket"
@@ -83,6 +83,9 @@ class Front(Handler):
             return self.reply(status, b"" if self.command == "HEAD" else text.encode(), headers)
         with server.lock:
             server.requests.append((self.command, self.path))
+            if ".log" in self.path:
+                server.log_bytes += len(body)
+                server.copied_parts += "partNumber=" in self.path and "x-amz-copy-source" in self.headers
             ranged = self.command == "GET" and "Range" in self.headers
             fault = server.faults.pop(0) if server.faults and (ranged or server.all_requests) else None
             if ranged and server.between_ranges:
@@ -121,7 +124,7 @@ def start_front(moto_port):
     front = Server(Front)
     front.moto_port, front.private, front.skew, front.all_requests = moto_port, True, 0, False
     front.lock, front.requests, front.refused, front.faults = threading.Lock(), [], [], []
-    front.between_ranges = []
+    front.between_ranges, front.log_bytes, front.copied_parts = [], 0, 0
     return front
 
 
@@ -314,6 +317,10 @@ def main(program):
         updates(run, work)
         check(not front.refused, "signatures that botocore computes differently:", front.refused)
         logs_of_a_run(run, f"s3://{BUCKET}", work)
+        front.log_bytes = 0
+        size = large_log_of_a_run(run, f"s3://{BUCKET}", work, 6 << 20)
+        # Whole once or twice while its first bytes are written; then its lines by themselves.
+        check(front.copied_parts > 0 and front.log_bytes < 3 * size, "a log of", size, "bytes took", front.log_bytes)
         many_objects(run, s3, work)
         faults(run, front, s3, work)
         credentials(run, front, s3, work)

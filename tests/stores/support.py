@@ -81,7 +81,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 def logs_of_a_run(run, bucket, work):
-    """While a run's logs grow, they go to a store that cannot put objects behind each other."""
+    """While a run's logs grow, they go to a store. Returns their bytes."""
     lines, state = 300, {"XDG_STATE_HOME": str(work / "state_of_runs")}
     count = f'i=0; while [ $i -lt {lines} ]; do i=$((i+1)); echo "line $i of $SLUICE_PROCESS_ID"; sleep 0.01; done'
     running = threading.Thread(target=run, args=("run", "--processes", 2, "--log-bucket", f"{bucket}/logs/", "--", "sh", "-c",
@@ -100,6 +100,26 @@ def logs_of_a_run(run, bucket, work):
         check(copy.exists() and copy.read_text() == wanted, "the log of worker", worker, "in", bucket)
     said = run("run", "--processes", 1, "--log-bucket", "hf://owner/name", "--", "true", status=2, **state)
     check("expected gs://BUCKET/PREFIX, s3://BUCKET/PREFIX or az://" in said, "logs to the hub:", said)
+    return sum(len(f"line {line} of {worker}\n") for worker in range(2) for line in range(1, lines + 1))
+
+
+def large_log_of_a_run(run, bucket, work, size):
+    """A log of `size` bytes gets 40 more lines, a few at a time. Returns its bytes."""
+    state = {"XDG_STATE_HOME": str(work / "state_of_large_runs")}
+    script = f"head -c {size} /dev/zero | tr '\\0' x; echo; i=0; " \
+             "while [ $i -lt 40 ]; do i=$((i+1)); echo line $i; sleep 0.1; done"
+    running = threading.Thread(target=run, args=("run", "--processes", 1, "--", "sh", "-c", script), kwargs=state)
+    running.start()
+    runs = []
+    while running.is_alive() and not runs:
+        runs = json.loads(run("run", "ls", "--json", **state))
+    run("run", "copy-logs", runs[0]["id"], f"{bucket}/large", "--seconds", 0.3, **state)
+    running.join()
+    name, copy = "worker-0.log", work / "large.log"
+    run("data", "cp", f"{bucket}/large/{runs[0]['id']}/{name}", copy)
+    wanted = "x" * size + "\n" + "".join(f"line {line}\n" for line in range(1, 41))
+    check(copy.read_text() == wanted, "the large log in", bucket)
+    return len(wanted)
 
 
 def part_of(content, header):

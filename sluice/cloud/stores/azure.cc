@@ -34,7 +34,8 @@ class BlockUpload : public Upload {
 
   base::Result<ObjectFacts> finish() override {
     std::string md5;
-    const auto status = blocks_.empty() ? put_whole(md5) : join(md5);
+    const bool small = blocks_.empty() && (!options_.grows || buffer_.empty());
+    const auto status = small ? put_whole(md5) : join(md5);
     const bool repeated = !status && status.error().code() == Code::kFailedPrecondition;
     if (!status && !repeated) return tl::unexpected<Error>(status.error());
     SLUICE_TRY(const Remote remote, store_.find(name_, options_.cancelled));

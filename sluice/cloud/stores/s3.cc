@@ -282,6 +282,38 @@ base::Status S3::copy_in_parts(const ObjectName& from, const ObjectName& to, con
   return status;
 }
 
+base::Result<ObjectFacts> S3::append(const std::string& path, std::uint64_t size, const ObjectName& name,
+                                     const ObjectFacts& old) const {
+  const std::string what = "appending to " + name.url();
+  UploadOptions options;
+  options.if_generation = old.generation;
+  S3Parts parts(*this, name, options);
+  // Equal parts: a rest of less than 5 MiB would be refused.
+  const std::uint64_t copies = (old.size + kCopiedPart - 1) / kCopiedPart;
+  for (std::uint64_t i = 0; i < copies; ++i)
+    SLUICE_OK(parts.copy(name, old, old.size * i / copies, old.size * (i + 1) / copies - 1));
+  std::optional<std::uint32_t> crc = old.crc32c;
+  for (std::uint64_t at = old.size; at < size;) {
+    SLUICE_TRY(const std::string piece,
+               read_part(path, at, std::min<std::uint64_t>(size, at + options.chunk_bytes)));
+    SLUICE_OK(parts.put(piece));
+    if (crc) crc = base::crc32c(piece.data(), piece.size(), *crc);
+    at += piece.size();
+  }
+  const auto status = parts.complete(crc);
+  if (!status && !is_repetition(status.error().code())) return tl::unexpected<Error>(status.error());
+  const auto facts = stat(name);
+  if (!facts) return status ? facts : base::Result<ObjectFacts>(tl::unexpected<Error>(status.error()));
+  const bool there = facts->size == size && (!crc || !facts->crc32c || facts->crc32c == crc);
+  // After a failure: the object is this one if it has this checksum, or other bytes than before in these
+  // parts.
+  const bool made = (crc && facts->crc32c) || (facts->generation != old.generation && parts.made(*facts));
+  if (there && (status || made)) return facts;
+  if (!status) return tl::unexpected<Error>(status.error());
+  return base::fail(Code::kDataLoss, what, ": the object has ", facts->size, " bytes, expected ", size,
+                    ": does something else write there?");
+}
+
 base::Status S3::remove(const ObjectName& name, const std::string&) const {
   HttpRequest request;
   request.method = "DELETE";

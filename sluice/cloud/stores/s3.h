@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ class S3 : public Store {
                                                      const UploadOptions& options = {}) const override;
   base::Result<ObjectFacts> copy(const ObjectName& from, const ObjectName& to,
                                  const UploadOptions& options = {}) const override;
+  // The store copies the object as the first part of its successor; only the last part may be below 5 MiB.
+  std::optional<std::uint64_t> least_appended() const override { return (5 << 20) + 1; }
+  base::Result<ObjectFacts> append(const std::string& path, std::uint64_t size, const ObjectName& name,
+                                   const ObjectFacts& old) const override;
   base::Status remove(const ObjectName& name, const std::string& generation = "") const override;
 
   // Sends a request for the object; `query` without "?". Learns the bucket's region if it is another one.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -13,21 +12,10 @@
 namespace sluice::provision {
 namespace {
 
-constexpr std::uint64_t kPiece = 16 << 20;  // bytes in memory at once
 constexpr double kUnattendedSeconds = 600;
 constexpr int kTries = 8;              // to append a piece to an object that another copier changes meanwhile
 constexpr double kWholeSeconds = 300;  // a log that is uploaded as a whole may lag this long
 constexpr double kLook = 0.5;          // seconds between two checks whether the run is over
-
-base::Result<std::string> read_piece(const std::string& path, std::uint64_t from) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return base::fail_errno(errno, "read", path);
-  std::string piece(kPiece, '\0');
-  file.seekg(static_cast<std::streamoff>(from));
-  file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-  piece.resize(static_cast<size_t>(file.gcount()));
-  return piece;
-}
 
 // Returns whether the request's objects are not the ones seen before: another copier was faster, or the
 // request was carried out but its answer lost, so that it was sent again.
@@ -53,76 +41,58 @@ base::Status LogBucket::copy(const std::string& file, bool all) {
       SLUICE_TRY(const bool has_grown, ask_for(name, object, path));
       if (has_grown) failed = 0;  // another copier was faster
     }
-    if (object.size >= size) return {};
+    if (object.facts.size >= size) return {};
     base::Status sent;
-    if (composing_ != nullptr) {
-      SLUICE_TRY(const std::string piece, read_piece(path, object.size));
-      if (piece.empty()) return {};
-      sent = append(name, object, piece);
+    const bool appends = can_append(object);
+    if (appends) {
+      auto facts = store_.append(path, size, name, object.facts);
+      if (facts) object.facts = std::move(*facts);
+      if (!facts) sent = tl::unexpected<Error>(facts.error());
     } else {
+      const std::uint64_t held = object.facts.size;
       const bool soon = base::monotonic_seconds() - object.replaced < kWholeSeconds;
-      if (!all && soon && size - object.size < object.size / 8) return {};
+      if (!all && soon && size - held < held / 8) return {};
       sent = replace(name, object, path, size);
     }
     if (sent) continue;
+    const Code code = sent.error().code();
     object.is_known = false;  // ask the bucket again
-    if (!is_overtaken(sent.error().code()) || ++failed == kTries) return sent;
+    if (appends && !is_overtaken(code) && code != Code::kUnavailable) {
+      object.refuses = true;  // the whole log may still be accepted
+      continue;
+    }
+    if (!is_overtaken(code) || ++failed == kTries) return sent;
   }
+}
+
+bool LogBucket::can_append(const Object& object) const {
+  const auto least = store_.least_appended();
+  return least && !object.refuses && object.facts.size >= *least;
 }
 
 // The run's logs are only ever appended to, so the bucket has their beginning. The local size is taken after
 // the bucket's, which another copier may have increased meanwhile.
 base::Result<bool> LogBucket::ask_for(const cloud::ObjectName& name, Object& object,
                                       const std::string& path) {
-  const auto facts = store_.stat(name);
+  auto facts = store_.stat(name);
   if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
   SLUICE_TRY(const std::uint64_t local_size, base::file_size(path));
-  const std::uint64_t before = object.size;
-  object = {};
-  if (facts) object = {facts->size <= local_size ? facts->size : 0, facts->generation};
+  const std::uint64_t before = object.facts.size;
+  object = {.refuses = object.refuses};
+  if (facts && facts->size <= local_size)
+    object.facts = std::move(*facts);
+  else if (facts)
+    object.facts.generation = facts->generation;
   object.is_known = true;
-  return object.size > before;
-}
-
-base::Status LogBucket::append(const cloud::ObjectName& name, Object& object, const std::string& piece) {
-  cloud::ObjectFacts facts;
-  cloud::UploadOptions options;
-  options.if_generation = object.generation;
-  if (object.size == 0) {
-    SLUICE_TRY(facts, composing_->upload_text(piece, name, options));
-  } else {
-    const cloud::ObjectName part{name.bucket, name.object + ".part"};
-    SLUICE_TRY(const auto sent, composing_->upload_text(piece, part));
-    const auto composed = composing_->compose({{.name = name.object, .generation = object.generation},
-                                               {.name = part.object, .generation = sent.generation}},
-                                              name, options);
-    // Removes only this generation: the part may be another copier's by now.
-    if (const auto removed = composing_->remove(part, sent.generation);
-        composed && !removed && !is_overtaken(removed.error().code()))
-      return removed;
-    SLUICE_TRY(facts, composed);
-  }
-  object.size += piece.size();
-  object.generation = facts.generation;
-  if (facts.size == object.size) return {};
-  return base::fail(Code::kDataLoss, name.url(), " has ", facts.size, " bytes, expected ", object.size,
-                    ": does something else write there?");
+  return object.facts.size > before;
 }
 
 base::Status LogBucket::replace(const cloud::ObjectName& name, Object& object, const std::string& path,
                                 std::uint64_t size) {
   cloud::UploadOptions options;
-  options.if_generation = object.generation;
-  SLUICE_TRY(const auto upload, store_.start_upload(name, options));
-  while (upload->size() < size) {
-    SLUICE_TRY(std::string piece, read_piece(path, upload->size()));
-    if (piece.empty()) break;  // the log was truncated
-    piece.resize(std::min<std::uint64_t>(piece.size(), size - upload->size()));
-    SLUICE_OK(upload->write(piece));
-  }
-  SLUICE_TRY(const cloud::ObjectFacts facts, upload->finish());
-  object.size = upload->size();
-  object.generation = facts.generation;
+  options.if_generation = object.facts.generation;
+  options.grows = true;
+  SLUICE_TRY(object.facts, store_.upload_part(path, 0, size, name, options));
   object.replaced = base::monotonic_seconds();
   return {};
 }

@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "sluice/cloud/storage.h"
+#include "sluice/cloud/store.h"
 
 namespace sluice::provision {
 
@@ -15,34 +15,30 @@ class LogBucket {
  public:
   // `folder` has the logs, *.log; `target` is a prefix of objects, without a slash at its end.
   LogBucket(const cloud::Store& store, std::string folder, cloud::ObjectName target)
-      : store_(store),
-        composing_(dynamic_cast<const cloud::Storage*>(&store)),
-        folder_(std::move(folder)),
-        target_(std::move(target)) {}
+      : store_(store), folder_(std::move(folder)), target_(std::move(target)) {}
 
-  // Copies what was appended since the last call. In Cloud Storage the first piece is an object; each further
-  // piece is sent by itself and appended there, so that every byte is sent once. Other stores cannot append:
-  // there the whole log is sent again when it has grown by an eighth, five minutes after the last time, or
-  // with `all`. Several programs may copy the same logs at once. The first error ends the call; the next call
-  // continues from what the bucket has.
+  // Copies what was appended since the last call. The first piece is an object; each further piece is sent by
+  // itself and appended there, so that every byte is sent once. Where the store cannot append (S3: to less
+  // than 5 MiB), the whole log is sent again when it has grown by an eighth, five minutes after the last
+  // time, or with `all`. Several programs may copy the same logs at once. The first error ends the call; the
+  // next call continues from what the bucket has.
   base::Status copy(bool all = true);
 
  private:
   struct Object {
-    std::uint64_t size = 0;
-    std::string generation = "0";
-    bool is_known = false;  // the fields match the bucket
+    cloud::ObjectFacts facts{.generation = "0"};
+    bool is_known = false;  // the facts match the bucket
+    bool refuses = false;   // the store would not append to it
     double replaced = 0;    // when it was sent as a whole, on the monotonic clock
   };
   base::Status copy(const std::string& file, bool all);
   base::Status replace(const cloud::ObjectName& name, Object& object, const std::string& path,
                        std::uint64_t size);
-  base::Status append(const cloud::ObjectName& name, Object& object, const std::string& piece);
+  bool can_append(const Object& object) const;
   // Sets `object` to what the bucket has; returns whether that is more than was known.
   base::Result<bool> ask_for(const cloud::ObjectName& name, Object& object, const std::string& path);
 
   const cloud::Store& store_;
-  const cloud::Storage* const composing_;  // store_ if it can compose objects, else null
   const std::string folder_;
   const cloud::ObjectName target_;
   std::map<std::string, Object> objects_;

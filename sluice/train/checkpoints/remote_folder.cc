@@ -1,8 +1,10 @@
 #include "sluice/train/checkpoints/remote_folder.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <set>
@@ -78,7 +80,7 @@ base::Result<std::unique_ptr<RemoteFolder>> RemoteFolder::open(const std::string
   if (!leader) return folder;
   for (const char* file :
        {"metrics.csv", "metrics.jsonl", "mlflow.json", "mlflow.jsonl", "mlflow-refused.jsonl"}) {
-    const auto status = cloud::download(folder->url_ + "/" + file, base::join_path(folder->local(), file));
+    const auto status = folder->fetch(file);
     if (!status && status.error().code() != Code::kNotFound) return tl::unexpected<Error>(status.error());
   }
   folder->thread_ = std::thread([self = folder.get()] { self->work(); });
@@ -88,19 +90,35 @@ base::Result<std::unique_ptr<RemoteFolder>> RemoteFolder::open(const std::string
 base::Status RemoteFolder::fetch_events() {
   SLUICE_TRY(const auto names, names_in(url_, kEventFile));
   const std::lock_guard lock(uploading_);
-  for (const std::string& name : names) {
-    const std::string path = base::join_path(local(), name);
-    SLUICE_OK(cloud::download(url_ + "/" + name, path));
-    SLUICE_TRY(uploaded_[name], state_of(path));
-  }
+  for (const std::string& name : names) SLUICE_OK(fetch(name));
   return {};
+}
+
+base::Status RemoteFolder::fetch(const std::string& name) {
+  const std::string path = base::join_path(local(), name);
+  SLUICE_TRY(const cloud::ObjectName object_name, cloud::parse_object_url(url_ + "/" + name));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(object_name));
+  SLUICE_TRY(const cloud::ObjectFacts facts, store->stat(object_name));  // before the bytes
+  SLUICE_OK(cloud::download(url_ + "/" + name, path));
+  SLUICE_TRY(cloud::GrowingObject * object, object_of(name));
+  SLUICE_OK(object->adopt(path, facts));
+  SLUICE_TRY(uploaded_[name], FileState::of(path));
+  return {};
+}
+
+base::Result<cloud::GrowingObject*> RemoteFolder::object_of(const std::string& name) {
+  const auto found = objects_.find(name);
+  if (found != objects_.end()) return &found->second;
+  SLUICE_TRY(const cloud::ObjectName object, cloud::parse_object_url(url_ + "/" + name));
+  SLUICE_TRY(const cloud::Store* store, cloud::store_of(object));
+  return &objects_.try_emplace(name, *store, object).first->second;
 }
 
 RemoteFolder::~RemoteFolder() {
   if (!thread_.joinable()) return;
   stop();
   // After an error, the curves up to it are still useful.
-  if (const auto status = upload_changes(); !status)
+  if (const auto status = upload_changes(/*all=*/true); !status)
     base::warn("the log of this run is not complete in ", url_, ": ", status.error().what());
 }
 
@@ -116,7 +134,7 @@ void RemoteFolder::stop() {
 base::Status RemoteFolder::finish() {
   if (!thread_.joinable()) return {};
   stop();
-  return upload_changes();
+  return upload_changes(/*all=*/true);
 }
 
 void RemoteFolder::work() {
@@ -124,48 +142,78 @@ void RemoteFolder::work() {
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, kEvery, [this] { return stopping_; })) {
     lock.unlock();
-    if (const auto status = upload_changes(); !status)
+    if (const auto status = upload_changes(/*all=*/false); !status)
       base::warn("the log could not be uploaded (it is tried again): ", status.error().what());
     lock.lock();
   }
 }
 
-base::Result<RemoteFolder::FileState> RemoteFolder::state_of(const std::string& path) {
+base::Result<RemoteFolder::FileState> RemoteFolder::FileState::of(const std::string& path) {
   SLUICE_TRY(const std::uint64_t bytes, base::file_size(path));
   std::error_code error;  // without a time, the size decides
   return FileState{bytes, std::filesystem::last_write_time(path, error)};
 }
 
+// A file that stays open is the same one, and as long, while others append to it or put another in its place.
+class OpenFile {
+ public:
+  static base::Result<OpenFile> open(const std::string& path) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return base::fail_errno(errno, "open", path);
+    return OpenFile(descriptor);
+  }
+  OpenFile(OpenFile&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)) {}
+  OpenFile& operator=(OpenFile&&) = delete;
+  ~OpenFile() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
+  // A name by which this process can open it again.
+  std::string path() const { return base::str("/proc/self/fd/", descriptor_); }
+
+ private:
+  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
+  int descriptor_;
+};
+
+struct RemoteFolder::Change {
+  std::string name;
+  OpenFile file;
+  FileState state;
+};
+
 // Metrics and events only grow; a replaced file (confusion.json) has a new time.
-base::Result<std::map<std::string, RemoteFolder::FileState>> RemoteFolder::copy_changes(
-    const std::string& folder) {
+base::Result<std::vector<RemoteFolder::Change>> RemoteFolder::open_changes() {
   SLUICE_TRY(const auto names, base::list_directory(local()));
-  std::map<std::string, FileState> changed;
+  std::vector<Change> changes;
   const std::lock_guard lock(rows_);
   for (const std::string& name : names) {
     const std::string path = base::join_path(local(), name);
     if (name[0] == '.' || base::is_directory(path)) continue;
-    if (!base::path_exists(path)) continue;  // removed since it was listed
-    SLUICE_TRY(const FileState state, state_of(path));
+    auto file = OpenFile::open(path);
+    if (!file && file.error().code() == Code::kNotFound) continue;  // removed since it was listed
+    if (!file) return tl::unexpected<Error>(file.error());
+    SLUICE_TRY(const FileState state, FileState::of(file->path()));
     if (const auto before = uploaded_.find(name); before != uploaded_.end() && before->second == state)
       continue;
-    std::error_code error;
-    std::filesystem::copy_file(path, base::join_path(folder, name), error);
-    if (error) return base::fail_errno(error.value(), "copy", path);
-    changed[name] = state;
+    changes.push_back({name, std::move(*file), state});
   }
-  return changed;
+  return changes;
 }
 
 // A run that continues looks for the rows of its step in metrics.jsonl, and does not write them again. So the
-// files are copied at one moment: otherwise the curves could have a point twice, or lack one.
-base::Status RemoteFolder::upload_changes() {
+// files are uploaded as they were at one moment: otherwise the curves could have a point twice, or lack one.
+base::Status RemoteFolder::upload_changes(bool all) {
   const std::lock_guard lock(uploading_);
-  SLUICE_TRY(const auto copies, base::TemporaryDirectory::create("sluice-upload"));
-  SLUICE_TRY(const auto changed, copy_changes(copies.path()));
-  for (const auto& [name, state] : changed) {
-    SLUICE_OK(upload(copies.path(name), url_ + "/" + name));
-    uploaded_[name] = state;
+  SLUICE_TRY(const std::vector<Change> changes, open_changes());
+  for (const Change& change : changes) {
+    SLUICE_TRY(const cloud::GrowingObject* object, object_of(change.name));
+    SLUICE_TRY(const bool due, object->is_due(change.file.path(), change.state.bytes));
+    if (!due && !all) return {};
+  }
+  for (const Change& change : changes) {
+    SLUICE_TRY(cloud::GrowingObject * object, object_of(change.name));
+    SLUICE_OK(object->send(change.file.path(), change.state.bytes));
+    uploaded_[change.name] = change.state;
   }
   return {};
 }
@@ -213,7 +261,7 @@ base::Status RemoteFolder::publish(const std::vector<std::string>& folders) {
   const std::string name = base::str(kPrefix, now, "-", ::getpid());
   SLUICE_TRY(const auto files, base::list_directory(folders.front()));
   // A run that continues from this checkpoint finds all rows of its step, even if `last` is never written.
-  SLUICE_OK(upload_changes());
+  SLUICE_OK(upload_changes(/*all=*/true));
   std::string names;
   for (const std::string& folder : folders) names += folder.substr(folder.rfind('/') + 1) + "\n";
   SLUICE_OK(data::write_text(url_ + "/" + name + "/" + kNames, names));

@@ -2,7 +2,8 @@
 // Sluice can write to.
 //
 // The run writes to a folder of this machine. Its files (metrics, TensorBoard events) are uploaded every 30 s
-// if they have changed, with each checkpoint before it counts, and at the end. A checkpoint becomes a new
+// if they have changed, with each checkpoint before it counts, and at the end; of a file that has only grown,
+// the new bytes are sent (cloud/stores/growing_object.h says where not). A checkpoint becomes a new
 // folder next to the old one, gs://bucket/run/checkpoint-TIME-NUMBER/. When all of its files are there and
 // have been compared, the object gs://bucket/run/last (and best, top-STEP) gets its name, and folders that no
 // such object names are removed. So a reader that follows `last` finds a whole checkpoint at any time, and
@@ -22,6 +23,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/result.h"
+#include "sluice/cloud/stores/growing_object.h"
 #include "sluice/train/checkpoints/top_checkpoints.h"
 
 namespace sluice::train {
@@ -64,17 +66,23 @@ class RemoteFolder {
       : url_(std::move(url)), local_(std::move(local)) {}
   void work();
   void stop();
-  base::Status upload_changes();
+  // Uploads the files that have changed, all as they are between two rows. Without
+  // `all`, no file is uploaded while GrowingObject lets one wait: readers expect the rows of one moment.
+  base::Status upload_changes(bool all);
+  // Fetches a file from the bucket; kNotFound if it is not there.
+  base::Status fetch(const std::string& name);
+  // Returns the object that stands for a file of this name.
+  base::Result<cloud::GrowingObject*> object_of(const std::string& name);
   // A file that has another one of these was changed.
   struct FileState {
     std::uint64_t bytes = 0;
     std::filesystem::file_time_type changed;
     bool operator==(const FileState&) const = default;
+    static base::Result<FileState> of(const std::string& path);
   };
-  static base::Result<FileState> state_of(const std::string& path);
-  // Copies the files that are to be uploaded, as they are between two rows, to `folder`. Returns the state of
-  // each, by name.
-  base::Result<std::map<std::string, FileState>> copy_changes(const std::string& folder);
+  struct Change;  // an open file that is to be uploaded
+  // Opens the files that have changed, between two rows.
+  base::Result<std::vector<Change>> open_changes();
   // Writes the objects that name a checkpoint's folder, in the order of `names`: best, top-STEP and last, a
   // line each.
   base::Status point_to(const std::string& checkpoint, const std::string& names) const;
@@ -89,6 +97,7 @@ class RemoteFolder {
   std::mutex rows_;
   std::mutex uploading_;  // held by the thread that uploads files
   std::map<std::string, FileState> uploaded_;
+  std::map<std::string, cloud::GrowingObject> objects_;  // of the files
   std::thread thread_;
 };
 
