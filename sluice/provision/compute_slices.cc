@@ -96,6 +96,7 @@ void take_moved_end(Slice& slice) {
   if (mark && mark->environment == slice.mark->environment) slice.mark->expires = mark->expires;
 }
 
+// `all`: machines in the order of their names.
 Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
   Slice slice;
   slice.compute = true;
@@ -114,10 +115,12 @@ Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
   slice.instances = Json::array();
   int running = 0, lost = 0, repaired = 0;
   const std::string base = google::text(group, "baseInstanceName") + "-";
-  for (const Json& machine : all) {
-    if (google::last_piece(google::text(machine, "zone")) != slice.zone ||
-        !base::starts_with(google::text(machine, "name"), base))
-      continue;
+  const auto first = std::lower_bound(
+      all.begin(), all.end(), base,
+      [](const Json& machine, const std::string& name) { return google::text(machine, "name") < name; });
+  for (auto at = first; at != all.end() && base::starts_with(google::text(*at, "name"), base); ++at) {
+    const Json& machine = *at;
+    if (google::last_piece(google::text(machine, "zone")) != slice.zone) continue;
     slice.instances.push_back(machine);
     const std::string status = google::text(machine, "status");
     running += status == "RUNNING";

@@ -83,6 +83,7 @@ class Taker {
     if (!listed) return missing(listed.error(), "TPUs");
     for (const Slice& slice : *listed) {
       inventory_.things.push_back(thing_of(slice, cloud_.project, now_));
+      if (slice.compute) groups_.insert(kNamePrefix + slice.name);
       for (const Json& machine : slice.instances) in_slices_.insert(google::text(machine, "name"));
     }
     return {};
@@ -118,12 +119,7 @@ class Taker {
     thing.spent = 0;
     thing.state = "-";
     // A group that is a TPU slice is listed only as the slice, with its policy and template.
-    const bool of_slice =
-        std::any_of(inventory_.things.begin(), inventory_.things.end(), [&](const Thing& other) {
-          return other.kind == ThingKind::kTpu && other.slice.compute &&
-                 kNamePrefix + other.name == thing.name;
-        });
-    if (thing.mark && !of_slice) inventory_.things.push_back(thing);
+    if (thing.mark && groups_.count(thing.name) == 0) inventory_.things.push_back(thing);
   }
   void machine(const Json& json) {
     Thing thing = of_compute(json, ThingKind::kMachine);
@@ -186,7 +182,8 @@ class Taker {
   Cloud& cloud_;
   const bool all_;
   const double now_;
-  std::set<std::string> in_slices_;
+  std::set<std::string> in_slices_;  // names of machines
+  std::set<std::string> groups_;     // names of the groups that are slices
   Inventory inventory_;
 };
 

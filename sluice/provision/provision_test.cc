@@ -7,6 +7,7 @@
 #include "sluice/base/text/strings.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/inventory.h"
+#include "sluice/provision/node_owners.h"
 #include "sluice/provision/price.h"
 #include "sluice/provision/quota.h"
 #include "sluice/provision/slice_request.h"
@@ -40,6 +41,40 @@ TEST(Ownership, OnlyOursIsAdopted) {
   EXPECT_THAT(may_adopt(Mark{"f", "bob", 0, 0}, "e", "x").error().what(),
               HasSubstr("environment 'f' of bob"));
   EXPECT_THAT(may_adopt(std::nullopt, "e", "x").error().what(), HasSubstr("not made by Sluice"));
+}
+
+// A queue of two zones: every entry has one node, which names its entry or is named by it.
+std::size_t comparisons_for(int entries) {
+  std::vector<google::QueuedResource> queue;
+  std::vector<google::Node> nodes;
+  for (int i = 0; i < entries; ++i) {
+    google::QueuedResource entry;
+    entry.zone = i % 2 == 0 ? "a" : "b";
+    entry.id = base::str("q", i / 2);
+    google::Node node;
+    node.zone = entry.zone;
+    node.id = base::str("n", i / 2);
+    if (i % 3 == 0) {
+      node.queued_resource = entry.id;
+    } else {
+      entry.nodes.push_back({node.id, "", {}, ""});
+    }
+    queue.push_back(entry);
+    nodes.push_back(node);
+  }
+  const NodeOwners owners(queue);
+  for (int i = 0; i < entries; ++i) EXPECT_EQ(owners.of(nodes[i]), static_cast<std::size_t>(i));
+  google::Node alone;
+  alone.zone = "c";
+  alone.id = "n1";
+  EXPECT_EQ(owners.of(alone), std::nullopt);
+  return owners.comparisons();
+}
+
+TEST(Slices, FindingTheEntriesOfNodesCostsAboutTheirNumber) {
+  const auto few = static_cast<double>(comparisons_for(1000)),
+             many = static_cast<double>(comparisons_for(10'000));
+  EXPECT_LT(many / few, 10 * 1.5);  // n log n: 10 * log(10000) / log(1000) = 13.3; pairs would be 100
 }
 
 TEST(Ownership, TimesAndNames) {

@@ -7,6 +7,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/provision/compute_slices.h"
+#include "sluice/provision/node_owners.h"
 #include "sluice/provision/slice_state.h"
 
 namespace sluice::provision {
@@ -18,14 +19,6 @@ using google::Node;
 using google::Outcome;
 using google::QueuedResource;
 
-// Returns whether a queue entry created this node.
-bool belongs(const Node& node, const QueuedResource& queue) {
-  if (node.zone != queue.zone) return false;
-  if (!node.queued_resource.empty()) return node.queued_resource == queue.id;
-  return std::any_of(queue.nodes.begin(), queue.nodes.end(),
-                     [&](const google::QueuedNode& wanted) { return wanted.id == node.id; });
-}
-
 // Orders by the number after the last "-": NAME-2 comes before NAME-10.
 bool earlier_slice(const Node& a, const Node& b) {
   const auto number = [](const std::string& id) { return std::atoi(id.c_str() + id.rfind('-') + 1); };
@@ -33,17 +26,20 @@ bool earlier_slice(const Node& a, const Node& b) {
 }
 
 // Groups the nodes and queue entries of one project into slices.
-std::vector<Slice> grouped(std::vector<Node> nodes, const std::vector<QueuedResource>& queue) {
-  std::vector<Slice> slices;
-  for (const QueuedResource& entry : queue) {
-    const auto rest = std::stable_partition(nodes.begin(), nodes.end(),
-                                            [&](const Node& node) { return !belongs(node, entry); });
-    std::vector<Node> own(rest, nodes.end());
-    nodes.erase(rest, nodes.end());
-    std::sort(own.begin(), own.end(), earlier_slice);
-    slices.push_back(slice_of(std::move(own), entry));
+std::vector<Slice> grouped(const std::vector<Node>& nodes, const std::vector<QueuedResource>& queue) {
+  const NodeOwners owners(queue);
+  std::vector<std::vector<Node>> own(queue.size());
+  std::vector<Node> others;
+  for (const Node& node : nodes) {
+    const auto entry = owners.of(node);
+    (entry ? own[*entry] : others).push_back(node);
   }
-  for (Node& node : nodes) slices.push_back(slice_of({std::move(node)}, std::nullopt));
+  std::vector<Slice> slices;
+  for (std::size_t i = 0; i < queue.size(); ++i) {
+    std::sort(own[i].begin(), own[i].end(), earlier_slice);
+    slices.push_back(slice_of(std::move(own[i]), queue[i]));
+  }
+  for (Node& node : others) slices.push_back(slice_of({std::move(node)}, std::nullopt));
   return slices;
 }
 
