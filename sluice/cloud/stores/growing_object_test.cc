@@ -95,7 +95,7 @@ TEST_F(GrowingObjectTest, BytesOfTwoWritersAreNotMixed) {
   GrowingObject object = this->object();
   write("mine 1\n");
   ASSERT_TRUE(send(object));
-  bucket_.put("run/events.out.tfevents.1", "theirs 1\n");  // as long
+  bucket_.put("run/events.out.tfevents.1", "theirs 1\n");
   write("mine 2\n");
   ASSERT_TRUE(send(object));
   EXPECT_EQ(stored(), "mine 1\nmine 2\n");
