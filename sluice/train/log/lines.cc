@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <filesystem>
 #include <fstream>
+#include <string_view>
+#include <system_error>
 
 #include "sluice/base/files/file.h"
 
@@ -29,18 +33,23 @@ base::Result<LinePass> rewrite_lines(
   SLUICE_TRY(auto file, base::AtomicFile::create(path));
   std::string out;
   std::size_t max_written = 0;
+  std::uintmax_t kept = 0;  // bytes of lines that stay as they are
   const auto flush = [&]() -> base::Status {
     SLUICE_OK(file.write(out));
     out.clear();
     return {};
   };
   SLUICE_TRY(LinePass pass, each_line(path, [&](const std::string& line) -> base::Status {
+               const std::size_t before = out.size();
                SLUICE_OK(act(line, out));
+               if (std::string_view(out).substr(before) == line + '\n') kept += line.size() + 1;
                max_written = std::max(max_written, out.capacity());
                return out.size() < kWriteAtOnce ? base::Status() : flush();
              }));
   SLUICE_OK(flush());
-  SLUICE_OK(file.commit());
+  // A file that stays as it is keeps its inode, so that its copy in a bucket can be continued.
+  std::error_code unknown;
+  if (kept != std::filesystem::file_size(path, unknown)) SLUICE_OK(file.commit());
   pass.max_held += max_written;
   return pass;
 }

@@ -19,8 +19,8 @@ struct LinePass {
 // line: a process was killed while it wrote it. A missing file is an error.
 base::Result<LinePass> each_line(const std::string& path,
                                  const std::function<base::Status(const std::string& line)>& act);
-// Replaces a file by what `act` appends to `out` for each of its lines; unless all goes well the file stays
-// as it was.
+// Replaces a file by what `act` appends to `out` for each of its lines. The file stays the same file if no
+// line changes, and if something fails.
 base::Result<LinePass> rewrite_lines(
     const std::string& path,
     const std::function<base::Status(const std::string& line, std::string& out)>& act);

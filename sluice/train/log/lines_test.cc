@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <filesystem>
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/text/strings.h"
@@ -39,6 +40,26 @@ TEST(Lines, AFailureLeavesTheFile) {
   EXPECT_FALSE(pass);
   EXPECT_EQ(base::value_or_throw(base::read_file(path)), "a\nb\n");
   EXPECT_EQ(base::value_or_throw(base::list_directory(folder.path())), std::vector<std::string>{"rows"});
+}
+
+// A copy in a bucket can be continued only while the file keeps its inode.
+TEST(Lines, AFileWithoutAChangeStaysTheSameFile) {
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  const std::string path = folder.path("rows"), link = folder.path("link");
+  const auto stays = [&](const std::string& text, const std::string& dropped) {
+    std::filesystem::remove(link);
+    base::value_or_throw(base::write_file_atomically(path, text));
+    std::filesystem::create_hard_link(path, link);
+    base::value_or_throw(rewrite_lines(path, [&](const std::string& line, std::string& out) -> base::Status {
+      if (line != dropped) out += line + "\n";
+      return {};
+    }));
+    return std::filesystem::equivalent(path, link);
+  };
+  EXPECT_TRUE(stays("a\n\nb\n", "c"));
+  EXPECT_TRUE(stays("", "c"));
+  EXPECT_FALSE(stays("a\n\nb\n", "b"));
+  EXPECT_FALSE(stays("a\nb\ncut", "c"));
 }
 
 // What a resume holds of its rows at once.

@@ -89,7 +89,6 @@ template <typename StepOf>
 base::Status keep_until(const std::string& path, int64_t last, bool header, const StepOf& step_of) {
   if (!base::path_exists(path)) return {};
   bool first = header;
-<<<<<<< HEAD
   SLUICE_TRY([[maybe_unused]] const auto pass,
              rewrite_lines(path, [&](const std::string& line, std::string& out) -> base::Status {
                const auto step = step_of(line);
@@ -107,16 +106,6 @@ base::Result<std::string> first_line(const std::string& path) {
   std::getline(in, line);
   if (in.bad()) return base::fail_errno(errno, "read", path);
   return line;
-=======
-  for (size_t begin = 0, end; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    std::string line = text.substr(begin, end - begin);
-    auto step = step_of(line);
-    if (first || (step && *step <= last)) kept += line + "\n";
-    first = false;
-  }
-  if (kept == text) return {};  // a file that stays can be continued in a bucket
-  return base::write_file_atomically(path, kept);
->>>>>>> 8af0e0f5 (Logs in a bucket: only what a file has grown by is sent)
 }
 
 // Makes sure that a table has these columns: a new table has only them; an existing one gets the columns that
