@@ -1,5 +1,6 @@
 #include "sluice/pjrt/client.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -146,28 +147,35 @@ base::Result<Buffer> Client::put(const void* host, const stablehlo::Type& type, 
 }
 
 base::Result<std::string> Client::serialized_options(const CompileOptions& options) const {
+  const bool partitioned = options.num_partitions > 1;
+  const int count = partitioned ? options.num_partitions : options.num_replicas;
+  const char* const parts = partitioned ? "partitions" : "replicas";
+  if (partitioned && options.num_replicas != 1) {
+    return base::fail(Code::kUnimplemented, "cannot compile ", options.name, " for ", options.num_replicas,
+                      " replicas of ", options.num_partitions, " partitions: one of the numbers must be 1");
+  }
   std::vector<int> ids = options.device_ids;
   if (ids.empty()) {
     for (Device* device : devices_) {
-      if (ids.size() < static_cast<size_t>(options.num_replicas)) ids.push_back(device->id());
+      if (ids.size() < static_cast<size_t>(std::max(count, 0))) ids.push_back(device->id());
     }
   }
-  if (options.num_replicas < 1 || ids.size() != static_cast<size_t>(options.num_replicas)) {
-    return base::fail(Code::kInvalidArgument, "cannot compile ", options.name, " for ", options.num_replicas,
-                      " replicas: expected one device for each, found ", ids.size());
+  if (options.num_partitions < 1 || count < 1 || ids.size() != static_cast<size_t>(count)) {
+    return base::fail(Code::kInvalidArgument, "cannot compile ", options.name, " for ", count, ' ', parts,
+                      ": expected one device for each, found ", ids.size());
   }
   for (size_t i = 0; i < ids.size(); ++i) {
     for (size_t j = 0; j < i; ++j) {
       // XLA would compile such a program, which would then wait for itself.
       if (ids[i] == ids[j]) {
         return base::fail(Code::kInvalidArgument, "cannot compile ", options.name, ": device ", ids[i],
-                          " is given to replicas ", j, " and ", i);
+                          " is given to ", parts, ' ', j, " and ", i);
       }
     }
   }
   XlaFlags flags = plugin_->flags();
   flags.insert(options.flags.begin(), options.flags.end());
-  return serialize_compile_options(ids, flags);
+  return partitioned ? serialize_partitioned_options(ids, flags) : serialize_compile_options(ids, flags);
 }
 
 base::Result<std::shared_ptr<Executable>> Client::compile(std::string_view text,

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 # In the order in which they may include each other: a room sees those before it.
-ROOMS = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "ops", "patterns", "device",
+ROOMS = ["base", "cloud", "google", "mesh", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "ops", "patterns", "device",
          "replica", "data", "text", "models", "monitor", "session", "generate", "metrics", "train", "pod", "provision", "bench", "cli"]
 # What a room must not see although it stands further up.
 HIDDEN_ROOMS = {
@@ -34,7 +34,7 @@ HIDDEN_ROOMS = {
 }
 # Headers of hidden rooms that a room may see nevertheless.
 SEEN = {"models": ["sluice/device/recompute.h"]}
-WITHOUT_LIBTORCH = ["base", "cloud", "google", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "text", "monitor", "pod", "provision"]
+WITHOUT_LIBTORCH = ["base", "cloud", "google", "mesh", "stablehlo", "pjrt", "profile", "estimate", "collectives", "kernels", "patterns", "ops", "data", "text", "monitor", "pod", "provision"]
 # Rooms of which the others see only these headers, so that the rest may include what LibTorch hides.
 ENTRIES = {"kernels": ["install.h", "memory.h"]}
 # The folders of a room, in the order in which they may include each other. Headers beside the folders serve all of

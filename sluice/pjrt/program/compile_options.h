@@ -19,6 +19,9 @@ using XlaFlags = std::map<std::string, std::string>;
 
 // Serialises a CompileOptionsProto without partitions, with replica i on device_ids[i].
 std::string serialize_compile_options(std::span<const int> device_ids, const XlaFlags& flags = {});
+// Serialises one for one replica, with partition i on device_ids[i], made by XLA's partitioner from the
+// layouts in the program (Shardy).
+std::string serialize_partitioned_options(std::span<const int> device_ids, const XlaFlags& flags = {});
 // Serialises one for replicas on devices that are not here: the compiler places them.
 std::string serialize_compile_options(int num_replicas, const XlaFlags& flags = {});
 

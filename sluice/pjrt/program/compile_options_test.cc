@@ -36,6 +36,19 @@ TEST(CompileOptions, ReplicasThatTheCompilerPlaces) {
                                                   0xff, 0xff, 0x01, 0x20, 32, 0x28, 1}));
 }
 
+// The bytes that JAX 0.10.2 writes for these fields.
+TEST(CompileOptions, Partitions) {
+  EXPECT_EQ(
+      serialize_partitioned_options(std::vector<int>{0, 1, 2, 3}),
+      bytes({0x1a, 46,   0x08, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
+             0x01, 0x20, 1,    0x28, 4,    0x30, 1,  // replicas, partitions, use_spmd_partitioning
+             0x4a, 24,   0x08, 1,    0x10, 4,        // device_assignment
+             0x1a, 3,    0x0a, 1,    0,    0x1a, 3,    0x0a, 1,    1,    0x1a, 3,
+             0x0a, 1,    2,    0x1a, 3,    0x0a, 1,    3,    0x98, 0x01, 1}));  // use_shardy_partitioner
+  EXPECT_EQ(serialize_partitioned_options(std::vector<int>{2}),
+            serialize_compile_options(std::vector<int>{2}));
+}
+
 TEST(CompileOptions, FlagsOfXla) {
   const std::string plain = serialize_compile_options(1);
   EXPECT_EQ(serialize_compile_options(1, {{"xla_a", "/x"}}),

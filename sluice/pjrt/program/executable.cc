@@ -46,7 +46,7 @@ base::Result<std::shared_ptr<Executable>> Executable::adopt(std::shared_ptr<Clie
   args.loaded_executable = loaded;
   SLUICE_OK(made->client_->api().call(args));
   made->executable_ = args.executable;
-  SLUICE_OK(made->read_outputs());
+  SLUICE_OK(made->read_outputs(options));
   SLUICE_OK(made->read_devices());
   return made;
 }
@@ -63,7 +63,7 @@ Executable::~Executable() {
   if (auto status = api.call(args); !status) base::warn("destroying ", name_, ": ", status.error().what());
 }
 
-base::Status Executable::read_outputs() {
+base::Status Executable::read_outputs(const CompileOptions& options) {
   const Api& api = client_->api();
   auto count = c::make<c::PJRT_Executable_NumOutputs_Args>();
   count.executable = executable_;
@@ -85,7 +85,15 @@ base::Status Executable::read_outputs() {
     type.dtype = *dtype;
     type.dims.assign(dims, dims + shapes.dim_sizes[i]);
     dims += shapes.dim_sizes[i];
+    if (i < options.output_types.size() && type != options.output_types[i]) {
+      return base::fail(Code::kInternal, "output ", i, " of ", name_, " is a ", type.str(),
+                        " on each device: expected ", options.output_types[i].str());
+    }
     output_types_.push_back(interned(type));
+  }
+  if (!options.output_types.empty() && options.output_types.size() != count.num_outputs) {
+    return base::fail(Code::kInternal, name_, " has ", count.num_outputs, " outputs: expected ",
+                      options.output_types.size());
   }
   return {};
 }

@@ -25,11 +25,18 @@ struct PJRT_LoadedExecutable;
 struct CompileOptions {
   // The number of copies of the program that run at the same time, one on each device, in all processes.
   int num_replicas = 1;
+  // Above 1: the devices together run one program, whose arguments and results lie over them as the program
+  // says (stablehlo::with_layouts). One of the two numbers is 1. Everything here that is given for each
+  // replica is then given for each partition.
+  int num_partitions = 1;
   // The device of each replica; empty: the client's first devices.
   std::vector<int> device_ids;
   // The program's arguments, in its order. They must be given (empty for a program without arguments) and are
   // checked before each execute: a plugin runs other types of equal size without an error.
   std::vector<stablehlo::Type> argument_types;
+  // The types of the results on one device, if the caller knows them: a program whose results are others is
+  // an error. Empty: no check. With partitions, both are the types of one device's blocks.
+  std::vector<stablehlo::Type> output_types;
   // XLA's flags for this program, in addition to the plugin's own.
   XlaFlags flags;
   // For messages.
@@ -100,7 +107,7 @@ class Executable {
   static base::Result<std::shared_ptr<Executable>> adopt(std::shared_ptr<Client> client,
                                                          c::PJRT_LoadedExecutable* loaded,
                                                          const CompileOptions& options);
-  base::Status read_outputs();
+  base::Status read_outputs(const CompileOptions& options);
   base::Status read_devices();
   base::Status check(std::span<const std::vector<Buffer*>> arguments) const;
   base::Status refuse(size_t replica, size_t argument, const Buffer* buffer) const;

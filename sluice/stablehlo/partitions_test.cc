@@ -1,0 +1,77 @@
+#include "sluice/stablehlo/partitions.h"
+
+#include "sluice/stablehlo/test_support.h"
+
+namespace sluice::stablehlo {
+namespace {
+
+using testing::f32;
+using ::testing::HasSubstr;
+using testing::rejection;
+
+// x [8, 4] is replaced by x + y; the sum of both is the second result, a complex number the third.
+std::string step() {
+  Builder b;
+  const Value x = b.parameter(f32({8, 4})), y = b.parameter(f32({8, 4}));
+  const Value sum = b.add(x, y);
+  const Value z = b.complex(sum, y);
+  const Donation donations[] = {{Donation::Kind::kAliasOutput, 0}, {}};
+  const Value results[] = {sum, b.reduce_sum(sum, {0, 1}), z};
+  return b.finish(results, donations);
+}
+
+const Mesh& mesh() {
+  static const auto* all = new Mesh({{"data", 2}, {"fsdp", 2}});
+  return *all;
+}
+
+TEST(Partitions, OnlyTheSignatureAndTheMeshChange) {
+  const Layout rows = batch_layout(2), columns = Layout::along(2, 1, {"fsdp"}, 1);
+  const std::string text =
+      with_layouts(step(), {mesh(), {columns, rows}, {columns, Layout(), Layout::replicated(2)}});
+  const std::string head =
+      "module @sluice attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 4 : i32} {\n"
+      "  sdy.mesh @mesh = <[\"data\"=2, \"fsdp\"=2]>\n"
+      "  func.func public @main("
+      "%arg0: tensor<8x4xf32> {tf.aliasing_output = 0 : i32, "
+      "sdy.sharding = #sdy.sharding<@mesh, [{}, {\"fsdp\"}p1]>}, "
+      "%arg1: tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{\"data\", \"fsdp\"}, {}]>}) -> ("
+      "tensor<8x4xf32> {sdy.sharding = #sdy.sharding<@mesh, [{}, {\"fsdp\"}p1]>}, "
+      "tensor<f32> {sdy.sharding = #sdy.sharding<@mesh, []>}, "
+      "tensor<8x4xcomplex<f32>> {sdy.sharding = #sdy.sharding<@mesh, [{}, {}]>}) {\n";
+  ASSERT_EQ(text.substr(0, head.size()), head);
+  const std::string plain = step();
+  EXPECT_EQ(text.substr(head.size()), plain.substr(plain.find(") {\n") + 4));
+}
+
+TEST(Partitions, Refusals) {
+  const Layout whole = Layout::replicated(2), scalar;
+  const auto with = [&](std::vector<Layout> arguments, std::vector<Layout> results) {
+    return rejection([&] { (void)with_layouts(step(), {mesh(), arguments, results}); });
+  };
+  EXPECT_THAT(with({whole}, {whole, scalar, whole}), HasSubstr("more arguments than the 1 layouts"));
+  EXPECT_THAT(with({whole, whole, whole}, {}), HasSubstr("has 2 arguments, found 3 layouts"));
+  EXPECT_THAT(with({whole, whole}, {whole, scalar}), HasSubstr("more results than the 2"));
+  EXPECT_THAT(with({whole, scalar}, {}),
+              HasSubstr("argument 1: the layout [] has 0 dimensions, the tensor has 2"));
+  EXPECT_THAT(with({whole, whole}, {whole, scalar, Layout::along(2, 1, {"data", "fsdp"}), whole}),
+              HasSubstr("has 3 results, found 4"));
+  EXPECT_THAT(rejection([] {
+                (void)with_layouts("module {\n", {mesh(), {}, {}});
+              }),
+              HasSubstr("expected mhlo"));
+  const Mesh three({{"fsdp", 3}});
+  EXPECT_THAT(rejection([&] {
+                (void)with_layouts(step(), {three, {batch_layout(2), whole}, {}});
+              }),
+              HasSubstr("argument 0: dimension 0 of [8, 4] has 8 elements"));
+}
+
+// A program without arguments and results keeps its parentheses.
+TEST(Partitions, NoArguments) {
+  Builder b;
+  EXPECT_THAT(with_layouts(b.finish({}, {}), {mesh(), {}, {}}), HasSubstr("@main() -> () {\n"));
+}
+
+}  // namespace
+}  // namespace sluice::stablehlo
