@@ -1,7 +1,8 @@
 // A mesh: the devices of a run as a grid with named axes, over which tensors are laid out (layout.h).
 //
-// Axes have the names of kMeshAxes. A mesh keeps them in that order, in any order they are given: the last axis
-// varies fastest, so the devices of a `tensor` group are neighbours. Device i is the i-th in row-major order.
+// Axes have the names of kMeshAxes. A mesh keeps them in that order, in any order they are given: the last
+// axis varies fastest, so the devices of a `tensor` group are neighbours. Device i is the i-th in row-major
+// order.
 //
 // Errors: all functions throw sluice::Error (kInvalidArgument). Threads: const members from any thread.
 #pragma once
