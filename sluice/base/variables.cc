@@ -69,6 +69,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_LOST_AFTER",
       "SLUICE_MACHINE_ROOT",
       "SLUICE_MATMUL_PRECISION",
+      "SLUICE_MESH",
       "SLUICE_OS_RELEASE",
       "SLUICE_OUT",
       "SLUICE_PLUGIN",

@@ -11,6 +11,7 @@
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/layouts.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/transfer.h"
 
@@ -22,6 +23,7 @@ struct Fetch::State {
   std::mutex mutex;
   at::Tensor pending;
   device::DataPtr data;
+  std::vector<size_t> buffers;  // the numbers of the buffers that are copied
   std::vector<at::Tensor> hosts;
   std::vector<pjrt::Event> copied;
   bool counted = false;  // counted as delivered, in the metrics
@@ -44,9 +46,11 @@ struct Fetch::State {
       pending.reset();
     }
     if (data->buffers.empty()) return false;  // only compiled ahead of time: there is nothing to copy
-    for (const pjrt::Buffer& buffer : data->buffers) {
-      at::Tensor host = at::empty(data->type->type.dims, at::TensorOptions().dtype(data->type->scalar_type));
-      auto copy = buffer.to_host(host.mutable_data_ptr(), data->type->type.bytes());
+    buffers = device::buffers_to_read(*data);
+    for (const size_t number : buffers) {
+      const pjrt::Buffer& buffer = data->buffers[number];
+      at::Tensor host = at::empty(buffer.type().dims, at::TensorOptions().dtype(data->type->scalar_type));
+      auto copy = buffer.to_host(host.mutable_data_ptr(), buffer.type().bytes());
       if (!copy) device::throw_read_error(copy.error(), "copying a value to the host");
       copied.push_back(std::move(*copy));
       hosts.push_back(std::move(host));
@@ -104,13 +108,15 @@ std::vector<at::Tensor> Fetch::get() const {
   if (!std::exchange(state_->counted, true)) device::note_delivery(state_->hosts);
   auto trace = device::lock_trace();
   device::check_found_values(state_->data->launch);
-  return state_->hosts;
+  if (state_->data->layout == nullptr) return state_->hosts;
+  return {device::joined_blocks(*state_->data, state_->buffers, state_->hosts)};
 }
 
 at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) {
   if (one_per_replica.empty())
     throw_error(Code::kInvalidArgument, "upload: expected one tensor for each replica, found none");
-  return device::make_tensor(device::upload_data(one_per_replica));
+  return device::make_tensor(
+      device::upload_data(one_per_replica, device::layout_of_upload(one_per_replica.front())));
 }
 
 at::Tensor on_replica(const at::Tensor& tensor, int replica) {

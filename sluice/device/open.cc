@@ -197,6 +197,25 @@ int64_t attention_bytes(std::string_view device_kind) {
   return base::starts_with(device_kind, "TPU") ? 8 * kMiB : 0;
 }
 
+namespace {
+
+// Makes the process's devices a mesh, if there is one. XLA's partitioner would run a kernel of the CPU for
+// the whole tensor on every device, and gather what attention's loop over groups of heads merges.
+void set_mesh(World& world, const Settings& options) {
+  if (options.mesh.empty()) return;
+  if (options.processes > 1)
+    throw_error(Code::kUnimplemented,
+                base::str("the mesh ", options.mesh.str(), " lies over the devices of one process, found ",
+                          options.processes, " processes: start one process, or leave out the mesh"));
+  const Mesh mesh = options.mesh.over(world.local_replicas);
+  if (mesh.devices() == 1) return;
+  world.mesh = std::make_shared<const Mesh>(mesh);
+  world.local_replicas = 1;
+  world.attention_bytes = 0;
+}
+
+}  // namespace
+
 std::unique_ptr<Runtime> open(const Settings& settings) {
   static std::atomic<uint64_t> openings = 0;
   auto rt = std::make_unique<Runtime>();
@@ -229,11 +248,14 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   for (int id : own) rt->devices.push_back(rt->client->device(id));
   world.attention_bytes = attention_bytes(cpu ? "" : rt->devices.front()->kind());
   world.local_replicas = static_cast<int>(own.size());
+  set_mesh(world, options);
   Agreement agreement = agree_with_others(*rt->client, options, own, world.spans_processes);
   world.process_index = agreement.process_index;
   rt->device_ids = std::move(agreement.devices);
 
-  world.kernels = cpu && options.cpu_kernels ? cpu_kernels(*plugin, world.local_replicas) : nullptr;
+  world.kernels = cpu && options.cpu_kernels && world.mesh == nullptr
+                      ? cpu_kernels(*plugin, world.local_replicas)
+                      : nullptr;
   world.host_collectives = cpu && world.replicas() > 1;
   if (world.host_collectives) open_host_collectives(*plugin, world, own);
   if (world.spans_processes && peers().status)

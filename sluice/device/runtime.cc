@@ -30,6 +30,7 @@
 #include "sluice/device/report/busy_clock.h"
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
+#include "sluice/device/sharding/shard.h"
 
 namespace sluice::device {
 namespace {
@@ -308,6 +309,7 @@ std::vector<ValueFacts> facts_of_outputs(const Trace& trace, const Plan& plan) {
   std::vector<ValueFacts> facts;
   facts.reserve(plan.outputs.size());
   for (const Ref& output : plan.outputs) facts.push_back(trace.facts(output));
+  for (size_t i = 0; i < plan.layouts.size(); ++i) facts[i].layout = plan.layouts[i];
   return facts;
 }
 
@@ -402,9 +404,10 @@ void cut(std::string_view what) {
 
 namespace sluice {
 
-void init(const DeviceOptions& options) {
+namespace {
+
+void init_with(const device::Settings& settings) {
   device::register_once();
-  const device::Settings settings = device::settings_of(options);
   std::scoped_lock lock(device::runtime_mutex);
   auto& current = device::current_runtime();
   if (!current) return device::open_with(settings);
@@ -413,6 +416,11 @@ void init(const DeviceOptions& options) {
                 "the xla device is open with other options; call sluice::shutdown() first, or start once");
   }
 }
+
+}  // namespace
+
+void init(const DeviceOptions& options) { init_with(device::settings_of(options)); }
+void init(const Mesh& mesh, const DeviceOptions& options) { init_with(device::settings_of(options, mesh)); }
 
 bool is_initialized() { return device::opened.load(std::memory_order_acquire) != nullptr; }
 

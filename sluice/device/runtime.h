@@ -15,6 +15,7 @@
 #include "sluice/device/program/value_checks.h"
 #include "sluice/device/settings.h"
 #include "sluice/device/value.h"
+#include "sluice/mesh/mesh.h"
 #include "sluice/pjrt/client.h"
 #include "sluice/stablehlo/flops.h"
 #include "sluice/stablehlo/kernel_library.h"
@@ -39,6 +40,8 @@ struct World {
   bool loops = false;             // turn many equal rounds in a row into one loop
   int64_t attention_bytes = 0;    // the bytes of scores that attention makes at once; 0: all of them
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
+  // The mesh that the process's devices form; null: they are replicas. With a mesh there is one replica.
+  std::shared_ptr<const Mesh> mesh;
   const stablehlo::KernelLibrary* kernels =
       nullptr;            // the kernels for this machine's CPU; null: the compiler makes everything
   int process_index = 0;  // this process has local_replicas replicas, from process_index × local_replicas
@@ -54,8 +57,8 @@ struct Runtime {
   Settings options;
   World world;
   std::shared_ptr<pjrt::Client> client;
-  std::vector<pjrt::Device*> devices;  // [local replica]
-  std::vector<int> device_ids;         // [replica of a program]: of all processes if programs span them
+  std::vector<pjrt::Device*> devices;  // [local replica, or device of the mesh]
+  std::vector<int> device_ids;  // [replica or partition of a program]: of all processes if programs span them
 
   // A launched program, until the host has seen it finish.
   struct Flight {

@@ -48,11 +48,14 @@ std::string checked_precision(const std::string& option) {
 
 }  // namespace
 
-Settings settings_of(const DeviceOptions& options) {
+Settings settings_of(const DeviceOptions& options, const std::optional<Mesh>& mesh) {
   Settings settings;
+  settings.mesh = mesh ? *mesh : Mesh::parse(base::environment("SLUICE_MESH").value_or(""));
   settings.plugin = options.plugin;
   settings.devices =
       options.device_ids.empty() ? options.devices : static_cast<int>(options.device_ids.size());
+  if (settings.devices == 0 && !settings.mesh.empty() && settings.mesh.complete())
+    settings.devices = static_cast<int>(settings.mesh.devices());
   settings.device_ids = options.device_ids;
   settings.processes = options.processes;
   settings.process_index = options.process_index;

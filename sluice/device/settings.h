@@ -1,10 +1,12 @@
 // The device's options, with open values filled in from the environment and the defaults.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sluice/device/device.h"
+#include "sluice/mesh/mesh.h"
 
 namespace sluice::device {
 
@@ -31,11 +33,13 @@ struct Settings {
   std::string matmul_precision = "default";
   double gpu_memory = 0;
   bool gpu_preallocate = true;
+  Mesh mesh;  // empty: none
   bool operator==(const Settings&) const = default;
 };
 
 // Returns the options' values, else the environment's, else the defaults. Throws sluice::Error for a
-// SLUICE_GPU_MEMORY outside its range, and for an unknown precision.
-Settings settings_of(const DeviceOptions& options);
+// SLUICE_GPU_MEMORY outside its range, for an unknown precision, and for a SLUICE_MESH that is no mesh.
+// `mesh`: in place of SLUICE_MESH.
+Settings settings_of(const DeviceOptions& options, const std::optional<Mesh>& mesh = std::nullopt);
 
 }  // namespace sluice::device

@@ -36,8 +36,9 @@ struct LazyStorage : c10::StorageImpl {
   // The list of pending storages, in the order in which they became pending.
   LazyStorage* previous = nullptr;
   LazyStorage* next = nullptr;
-  uint64_t serial;                          // storages that are made later have larger ones
-  uint32_t label = 0;                       // like `name`, for a value of no layer: the optimizer's state
+  LayoutRef layout = nullptr;  // how new values of it lie, if sluice::shard() chose that; null: it did not
+  uint64_t serial;             // storages that are made later have larger ones
+  uint32_t label = 0;          // like `name`, for a value of no layer: the optimizer's state
   std::shared_ptr<const std::string> lost;  // why the value was lost
 
   // Returns the next storage's serial. Any thread.

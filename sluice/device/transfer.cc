@@ -24,15 +24,17 @@
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/layouts.h"
 #include "sluice/device/storage.h"
 
 namespace sluice::device {
 
-DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
+DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout) {
   Runtime* rt = &runtime();
   const TypeRef type = intern(to_dtype(hosts.front().scalar_type()), hosts.front().sizes());
   auto data = c10::make_intrusive<Data>();
   data->type = type;
+  data->layout = layout;
   base::Span span("copy to the device");
   span.bytes(static_cast<int64_t>(type->type.bytes() * hosts.size()));
   const bool split = hosts.size() > 1;
@@ -40,9 +42,10 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
                    : rt->world.processes > 1 ? Sameness::kProcess
                                              : Sameness::kGlobal;
   if (rt->ahead) return data;
-  if (split && hosts.size() != rt->devices.size()) {
-    throw_error(Code::kInvalidArgument, base::str("expected one tensor for each of ", rt->devices.size(),
-                                                  " replicas, found ", hosts.size()));
+  if (split && hosts.size() != static_cast<size_t>(rt->world.local_replicas)) {
+    throw_error(Code::kInvalidArgument,
+                base::str("expected one tensor for each of ", rt->world.local_replicas, " replicas, found ",
+                          hosts.size()));
   }
   for (size_t r = 0; r < rt->devices.size(); ++r) {
     const at::Tensor& host = hosts[split ? r : 0];
@@ -51,12 +54,14 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
                   base::str("expected the same shape and element type on every replica, found ", host.sizes(),
                             " on replica ", r, " and ", hosts[0].sizes(), " on replica 0"));
     }
-    const at::Tensor contiguous = host.contiguous();
+    const at::Tensor contiguous =
+        layout == nullptr ? host.contiguous() : block_of(*rt->world.mesh, host, layout, r);
     // A large tensor's memory is shared if the plugin can do that; the callback keeps it alive. A small one
     // is copied.
-    const bool small = type->type.bytes() <= 4096;
+    const bool small = contiguous.nbytes() <= 4096;
     auto buffer = rt->client->put(
-        contiguous.const_data_ptr(), type->type, *rt->devices[r],
+        contiguous.const_data_ptr(),
+        layout == nullptr ? type->type : block_type(*rt->world.mesh, type->type, layout), *rt->devices[r],
         small ? pjrt::HostCopy::kDuringCall : pjrt::HostCopy::kShare,
         small ? std::function<void()>() : [contiguous] {});
     if (!buffer) {
@@ -72,7 +77,7 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts) {
   Metrics& metrics = Metrics::get();
   std::scoped_lock lock(metrics.mutex);
   ++metrics.uploads;
-  metrics.bytes_to_device += static_cast<int64_t>(type->type.bytes() * rt->devices.size());
+  metrics.bytes_to_device += static_cast<int64_t>(data->buffers.front().type().bytes() * rt->devices.size());
   return data;
 }
 
@@ -99,7 +104,7 @@ std::vector<at::Tensor> numbers_beside(const Operand& read) {
 
 // Starts a value's copy to the host. If that fails, a later read reports it.
 void start_copy(Data& data) {
-  if (data.buffers.empty() || data.on_host) return;
+  if (data.buffers.empty() || data.on_host || data.layout != nullptr) return;
   auto copy = std::make_shared<HostCopy>();
   copy->value = at::empty(data.type->type.dims, at::TensorOptions().dtype(data.type->scalar_type));
   auto copied = data.buffers.front().to_host(copy->value.mutable_data_ptr(), data.type->type.bytes());
@@ -207,15 +212,24 @@ void check_sameness(const at::Tensor& tensor, std::string_view what, Sameness wa
                 "); sluice::mean(tensor) is their mean, sluice::on_replica(tensor, 0) reads one of them"));
 }
 
+at::Tensor read_buffer(const Data& data, size_t number, std::string_view what) {
+  const pjrt::Buffer& buffer = data.buffers[number];
+  at::Tensor host = at::empty(buffer.type().dims, at::TensorOptions().dtype(data.type->scalar_type));
+  const size_t bytes = buffer.type().bytes();
+  if (bytes == 0) return host;
+  auto read = buffer.read(host.mutable_data_ptr(), bytes);
+  if (!read) throw_read_error(read.error(), what);
+  return host;
+}
+
 at::Tensor read_replica(const Data& data, size_t replica, std::string_view what) {
   base::Span span("copy to the host");
   span.bytes(static_cast<int64_t>(data.type->type.bytes()));
-  at::Tensor host = at::empty(data.type->type.dims, at::TensorOptions().dtype(data.type->scalar_type));
-  const size_t bytes = data.type->type.bytes();
-  if (bytes == 0) return host;
-  auto read = data.buffers[replica].read(host.mutable_data_ptr(), bytes);
-  if (!read) throw_read_error(read.error(), what);
-  return host;
+  if (data.layout == nullptr) return read_buffer(data, replica, what);
+  const std::vector<size_t> buffers = buffers_to_read(data);
+  std::vector<at::Tensor> blocks;
+  for (const size_t buffer : buffers) blocks.push_back(read_buffer(data, buffer, what));
+  return joined_blocks(data, buffers, blocks);
 }
 
 // Waits for the copy and returns its tensor, which the copy still owns.
@@ -311,7 +325,7 @@ std::vector<at::Tensor> download_all(const at::Tensor& tensor) {
   }
   const Data& data = *source.data;
   std::vector<at::Tensor> hosts;
-  for (size_t r = 0; r < data.buffers.size(); ++r)
+  for (size_t r = 0; r < std::min<size_t>(data.buffers.size(), runtime().world.local_replicas); ++r)
     hosts.push_back(seen_as(tensor, source, read_replica(data, r, "copy to the host")));
   TraceLock lock = lock_trace();
   check_found_values(data.launch);

@@ -11,9 +11,10 @@ namespace sluice::device {
 
 struct LazyStorage;
 
-// Uploads one host tensor for each replica, or one for all. The value may share the tensors' memory, which is
-// kept alive: nobody may write to it any more. Takes no lock.
-DataPtr upload_data(const std::vector<at::Tensor>& hosts);
+// Uploads one host tensor for each replica, or one for all. With a layout, which must divide it, each device
+// of the mesh gets its block of the only one. The value may share the tensors' memory, which is kept alive:
+// nobody may write to it any more. Takes no lock.
+DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout = nullptr);
 
 // Returns the value of a device tensor on one local replica as a row-major host tensor. Cuts and waits.
 // Counts as a host read, named `what`. Throws, before anything is cut, if the value is less the same than

@@ -29,12 +29,18 @@ struct Origin {
 // host_copy.h
 struct HostCopy;
 
+// sharding/layouts.h
+struct InternedLayout;
+// How a value lies over the mesh; null: every device has all of it.
+using LayoutRef = const InternedLayout*;
+
 // The facts that are known of a value besides its buffers.
 struct ValueFacts {
   TypeRef type = nullptr;
   Sameness sameness = Sameness::kGlobal;
   Origin origin;   // where it began to differ, unless it is global
   Origin made_by;  // for messages: the operation that made it; no row if it came from the host
+  LayoutRef layout = nullptr;
 };
 
 // The place of a value among the current trace's leaves, when `leaf_trace` is that trace's number.
@@ -43,10 +49,11 @@ struct LeafPlace {
   uint32_t leaf = 0;
 };
 
-// One value on the device: a PJRT buffer for each local replica. Every storage that holds the value (clones,
-// copies) and every trace that reads it share it, and it is immutable while they do; a value with only one
-// holder may become the value that replaces it. The members that each read uses come first, next to each
-// other, because a step finds few of them in the processor's caches.
+// One value on the device: a PJRT buffer for each local replica, or with a mesh one for each local device,
+// which holds its block. Every storage that holds the value (clones, copies) and every trace that reads it
+// share it, and it is immutable while they do; a value with only one holder may become the value that
+// replaces it. The members that each read uses come first, next to each other, because a step finds few of
+// them in the processor's caches.
 struct Data : c10::intrusive_ptr_target, LeafPlace, ValueFacts {
   Data();
   ~Data() override;
@@ -54,7 +61,7 @@ struct Data : c10::intrusive_ptr_target, LeafPlace, ValueFacts {
   void renew(const ValueFacts& facts, int64_t launch);
 
   uint64_t serial;                    // values that are made later have larger ones
-  std::vector<pjrt::Buffer> buffers;  // [replica]; empty if programs are only compiled
+  std::vector<pjrt::Buffer> buffers;  // [replica or device]; empty if programs are only compiled
   // For errors about memory (alive.h): the name, in Names, of the parameter or optimizer state that holds it;
   // 0: none.
   uint32_t name = 0;

@@ -53,6 +53,21 @@ constexpr Switch kSwitches[] = {
     {"SLUICE_GPU_PREALLOCATE", &DeviceOptions::gpu_preallocate, &Settings::gpu_preallocate, true},
 };
 
+TEST(Settings, Meshes) {
+  Variable variable("SLUICE_MESH");
+  EXPECT_TRUE(settings_of({}).mesh.empty());
+  variable.set("data=2,fsdp=4");
+  EXPECT_EQ(settings_of({}).mesh.str(), "data=2,fsdp=4");
+  EXPECT_EQ(settings_of({}).devices, 8) << "the mesh says how many";
+  DeviceOptions options;
+  options.devices = 16;
+  EXPECT_EQ(settings_of(options).devices, 16) << "and init() refuses the mesh";
+  EXPECT_EQ(settings_of({}, Mesh({{"fsdp", -1}})).mesh.str(), "fsdp=-1");
+  EXPECT_EQ(settings_of({}, Mesh({{"fsdp", -1}})).devices, 0);
+  variable.set("fsdq=4");
+  EXPECT_ANY_THROW(settings_of({}));
+}
+
 TEST(Settings, KeptOperations) {
   Variable variable("SLUICE_KEPT_OPERATIONS");
   EXPECT_EQ(settings_of({}).kept_operations, 200'000);

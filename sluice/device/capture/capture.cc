@@ -79,6 +79,7 @@ void add_key(const at::Tensor& argument, std::vector<uint64_t>& key) {
   key.push_back(static_cast<uint64_t>(storage.data->sameness) << 32 |
                 static_cast<uint64_t>(argument.scalar_type()) << 16 | static_cast<uint64_t>(argument.dim()));
   key.push_back(static_cast<uint64_t>(argument.storage_offset()));
+  key.push_back(reinterpret_cast<uintptr_t>(storage.data->layout));
   for (const int64_t size : argument.sizes()) key.push_back(static_cast<uint64_t>(size));
   for (const int64_t stride : argument.strides()) key.push_back(static_cast<uint64_t>(stride));
   key.push_back(storage.strides.size());

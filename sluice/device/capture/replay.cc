@@ -85,8 +85,8 @@ bool Replay::find_values() {
     if (!place.kept) return false;
     LazyStorage& storage = static_cast<LazyStorage&>(*place.kept);
     if (storage.state != LazyStorage::State::kData || storage.data->type != captured.type ||
-        storage.data->sameness != captured.sameness || storage.strides != captured.strides ||
-        storage.keep_equal != captured.keep_equal)
+        storage.data->sameness != captured.sameness || storage.data->layout != captured.layout ||
+        storage.strides != captured.strides || storage.keep_equal != captured.keep_equal)
       return false;
     place.storage = &storage;
   }

@@ -65,7 +65,7 @@ bool same(const CapturedPlace& a, const CapturedPlace& b) {
   if (a.kind != b.kind) return false;
   return a.kind != CapturedPlace::Kind::kOutside ||
          (a.address == b.address && a.type == b.type && a.strides == b.strides && a.sameness == b.sameness &&
-          a.keep_equal == b.keep_equal);
+          a.layout == b.layout && a.keep_equal == b.keep_equal);
 }
 
 bool same(const std::optional<at::Generator>& a, const std::optional<at::Generator>& b) {

@@ -34,6 +34,7 @@ struct CapturedPlace {
   TypeRef type = nullptr;
   std::vector<int64_t> strides = {};
   Sameness sameness = Sameness::kGlobal;
+  LayoutRef layout = nullptr;
   bool keep_equal = false;
 };
 

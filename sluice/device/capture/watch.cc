@@ -109,6 +109,7 @@ uint32_t Watch::place_of(LazyStorage& storage) {
       place.type = storage.data->type;
       place.strides = storage.strides;
       place.sameness = storage.data->sameness;
+      place.layout = storage.data->layout;
     }
   } else {
     seen.unknown = has_data;  // made of data before anything was recorded for it
@@ -309,6 +310,7 @@ void Watch::cut(const Trace& trace, const Plan& plan, std::shared_ptr<const Prog
     program.arguments.push_back(holder == holders_.end() ? 0 : holder->second);
   }
   for (const Ref& output : plan.outputs) program.results.push_back(trace.facts(output));
+  for (size_t i = 0; i < plan.layouts.size(); ++i) program.results[i].layout = plan.layouts[i];
   add_stores(output_of, program);
   add_numbers(trace, plan, program);
   holders_.clear();

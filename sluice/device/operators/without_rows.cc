@@ -15,6 +15,7 @@
 #include "sluice/device/program/record.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/layouts.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/transfer.h"
 
@@ -146,7 +147,7 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
     at::Tensor host =
         self.to(dst.scalar_type()).expand(dst.sizes()).contiguous().resolve_conj().resolve_neg();
     if (host.is_alias_of(self)) host = host.clone();
-    DataPtr data = upload_data({host});
+    DataPtr data = upload_data({host}, layout_to_keep(dst));
     TraceLock lock = lock_trace();
     write(dst, std::move(data));
     return dst;

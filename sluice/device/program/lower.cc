@@ -7,9 +7,11 @@
 #include "sluice/base/formats/hash.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/device/report/call_places.h"
+#include "sluice/device/sharding/layouts.h"
 #include "sluice/patterns/patterns.h"
 #include "sluice/profile/kernel_calls.h"
 #include "sluice/stablehlo/location.h"
+#include "sluice/stablehlo/partitions.h"
 
 namespace sluice::device {
 namespace {
@@ -63,6 +65,7 @@ void pair_donations(const Trace& trace, const std::vector<uint32_t>& parameter_o
     const uint32_t output = output_of[i];
     if (parameter == kDead || plan.aliases[parameter] >= 0 || taken[output]) continue;
     if (trace.leaves[s->replaced_leaf]->type != s->type) continue;
+    if (!plan.layouts.empty() && trace.leaves[s->replaced_leaf]->layout != plan.layouts[output]) continue;
     plan.aliases[parameter] = static_cast<int32_t>(output);
     taken[output] = true;
   }
@@ -98,10 +101,18 @@ Plan make_plan(const Trace& trace, const World& world, std::vector<uint32_t>& ou
     }
     for (Slot slot : node.instance->slots) ++plan.scalars[static_cast<size_t>(slot.kind)];
   }
+  if (world.mesh != nullptr) plan.layouts = layouts_of_outputs(trace, plan, *world.mesh, output_of);
   pair_donations(trace, parameter_of, output_of, plan);
   for (Ref output : plan.outputs)
     plan.signature.push_back(uint64_t{number_of[output.node]} << 16 | output.output);
   for (int32_t alias : plan.aliases) plan.signature.push_back(static_cast<uint64_t>(alias));
+  if (world.mesh != nullptr) {
+    const auto add = [&](LayoutRef layout) {
+      plan.signature.push_back(layout == nullptr ? 0 : layout->hash);
+    };
+    for (uint32_t leaf : plan.leaves) add(trace.leaves[leaf]->layout);
+    for (LayoutRef layout : plan.layouts) add(layout);
+  }
   return plan;
 }
 
@@ -229,6 +240,25 @@ int64_t name_node(const Node& node, uint64_t canonical, uint64_t place, const st
   return number;
 }
 
+// Returns the program laid out over the mesh. The vectors of run-time numbers and what the checks of values
+// found are whole on every device.
+std::string laid_out(const std::string& text, const Trace& trace, const Plan& plan, const Mesh& mesh,
+                     size_t parameters, size_t results) {
+  stablehlo::Partitions partitions{mesh, {}, {}};
+  for (uint32_t leaf : plan.leaves) {
+    const Data& data = *trace.leaves[leaf];
+    partitions.arguments.push_back(whole_or(data.layout, data.type->type.dims.size()));
+  }
+  partitions.arguments.resize(parameters, Layout::replicated(1));
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const Ref output = plan.outputs[i];
+    const TypeRef type = trace.nodes[output.node].instance->results[output.output];
+    partitions.results.push_back(whole_or(plan.layouts[i], type->type.dims.size()));
+  }
+  partitions.results.resize(results, Layout::replicated(1));
+  return stablehlo::with_layouts(text, partitions);
+}
+
 }  // namespace
 
 Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool donate) {
@@ -289,9 +319,11 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
   stablehlo::ProgramFlops flops;
   outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops,
                               world.loops ? patterns::kLoopRounds : 0, world.attention_bytes);
-  return {
-      b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice"),
-      std::move(slots.checks), flops.all, stablehlo::layer_works(b, flops)};
+  std::string text =
+      b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice");
+  if (world.mesh != nullptr)
+    text = laid_out(text, trace, plan, *world.mesh, donations.size(), outputs.size());
+  return {std::move(text), std::move(slots.checks), flops.all, stablehlo::layer_works(b, flops)};
 }
 
 uint64_t canonical_hash(const Trace& trace, const Plan& plan) {

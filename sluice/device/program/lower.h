@@ -15,10 +15,11 @@ namespace sluice::device {
 // The computation of a cut: the live part of the trace, renumbered. Two cuts with equal signatures are one
 // program.
 struct Plan {
-  std::vector<uint32_t> nodes;   // live nodes of the trace, in order
-  std::vector<uint32_t> leaves;  // leaves of the trace, in the order of the program's parameters
-  std::vector<Ref> outputs;      // values of the trace, in the order of the program's results
-  std::vector<int32_t> aliases;  // [parameter]: the result that takes its memory, or -1
+  std::vector<uint32_t> nodes;     // live nodes of the trace, in order
+  std::vector<uint32_t> leaves;    // leaves of the trace, in the order of the program's parameters
+  std::vector<Ref> outputs;        // values of the trace, in the order of the program's results
+  std::vector<LayoutRef> layouts;  // [result] with a mesh, else empty
+  std::vector<int32_t> aliases;    // [parameter]: the result that takes its memory, or -1
   std::vector<uint64_t> signature;
   size_t scalars[kScalarClasses] = {};  // the number of scalars of each class
 };

@@ -16,6 +16,7 @@
 #include "sluice/device/report/recompiles.h"
 #include "sluice/device/report/shortage.h"
 #include "sluice/device/report/slow_compile.h"
+#include "sluice/device/sharding/layouts.h"
 
 namespace sluice::device {
 namespace {
@@ -61,6 +62,19 @@ bool is_exact(const Trace& trace, const Plan& plan) {
                      [&](uint32_t node) { return trace.nodes[node].instance->exact; });
 }
 
+// Returns the types of a program's results on one device, with what the checks of values found.
+std::vector<stablehlo::Type> block_types_of_outputs(const Trace& trace, const Plan& plan, const Mesh& mesh,
+                                                    bool checks) {
+  std::vector<stablehlo::Type> types;
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const Ref output = plan.outputs[i];
+    const TypeRef type = trace.nodes[output.node].instance->results[output.output];
+    types.push_back(block_type(mesh, type->type, plan.layouts[i]));
+  }
+  if (checks) types.push_back({stablehlo::DType::kS64, {2}});
+  return types;
+}
+
 Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   Runtime& rt = runtime();
   const double start = base::monotonic_seconds(), busy = BusyClock::get().seconds();
@@ -70,11 +84,18 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   const double lowered = base::monotonic_seconds();
   dump(text, what);
   pjrt::CompileOptions options;
-  options.num_replicas = static_cast<int>(rt.device_ids.size());
+  const Mesh* const mesh = rt.world.mesh.get();
+  (mesh != nullptr ? options.num_partitions : options.num_replicas) = static_cast<int>(rt.device_ids.size());
   options.device_ids = rt.device_ids;
   options.name = what;
   if (is_exact(trace, plan)) options.flags["xla_allow_excess_precision"] = "False";
-  for (uint32_t leaf : plan.leaves) options.argument_types.push_back(trace.leaves[leaf]->type->type);
+  for (uint32_t leaf : plan.leaves) {
+    const Data& data = *trace.leaves[leaf];
+    options.argument_types.push_back(mesh == nullptr ? data.type->type
+                                                     : block_type(*mesh, data.type->type, data.layout));
+  }
+  if (mesh != nullptr)
+    options.output_types = block_types_of_outputs(trace, plan, *mesh, !made.checks.empty());
   for (size_t k = 0; k < kScalarClasses; ++k) {
     if (plan.scalars[k] > 0)
       options.argument_types.push_back({kScalarTypes[k], {static_cast<int64_t>(plan.scalars[k])}});
@@ -84,7 +105,10 @@ Program compile(const Trace& trace, const Plan& plan, std::string_view what) {
   program.checks = std::move(made.checks);
   program.flops = made.flops;
   program.layers = std::move(made.layers);
-  if (auto estimate = stablehlo::estimate_memory(text)) program.estimate = std::move(*estimate);
+  if (mesh != nullptr)  // the text says nothing of one device's memory
+    program.flops = program.flops.times(1.0 / static_cast<double>(mesh->devices()));
+  else if (auto estimate = stablehlo::estimate_memory(text))
+    program.estimate = std::move(*estimate);
   auto executable = [&] {
     const SlowCompile watched{std::string(what), plan.nodes.size()};
     return rt.client->compile(text, options);

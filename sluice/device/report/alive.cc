@@ -7,6 +7,7 @@
 #include "sluice/base/text/strings.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/layouts.h"
 
 namespace sluice::device {
 namespace {
@@ -20,6 +21,10 @@ std::string what_of(const Data& data) {
   return base::str(
       "of ", data.made_by.row->name,
       data.made_by.layer != 0 ? base::str(" in layer ", Names::name(data.made_by.layer)) : std::string());
+}
+
+int64_t bytes_of(const Data& data) {
+  return static_cast<int64_t>(data.type->type.bytes()) / (data.layout == nullptr ? 1 : data.layout->parts);
 }
 
 }  // namespace
@@ -65,17 +70,14 @@ AliveValues alive_values(size_t count) {
   std::vector<const Data*> all;
   for (const Data* data = first; data != nullptr; data = data->next_alive) {
     all.push_back(data);
-    found.bytes += static_cast<int64_t>(data->type->type.bytes());
+    found.bytes += bytes_of(*data);
   }
   found.count = static_cast<int64_t>(all.size());
-  const auto more = [](const Data* a, const Data* b) {
-    return a->type->type.bytes() > b->type->type.bytes();
-  };
+  const auto more = [](const Data* a, const Data* b) { return bytes_of(*a) > bytes_of(*b); };
   count = std::min(count, all.size());
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(), more);
   for (size_t i = 0; i < count; ++i) {
-    found.largest.push_back(
-        {static_cast<int64_t>(all[i]->type->type.bytes()), all[i]->type->type.str(), what_of(*all[i])});
+    found.largest.push_back({bytes_of(*all[i]), all[i]->type->type.str(), what_of(*all[i])});
   }
   return found;
 }

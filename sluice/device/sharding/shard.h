@@ -1,0 +1,55 @@
+// Models larger than a chip: a mesh of devices, and tensors laid out over it (docs/sharding.md).
+//
+// With a mesh, all devices of the process together run one program of the whole batch. A tensor on xla:0 is one
+// tensor, and each device holds a block or all of it. Reading, printing and saving work as without a mesh.
+//
+// Threads and errors: as in device.h.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sluice/base/export.h"
+#include "sluice/device/device.h"
+#include "sluice/mesh/layout.h"
+#include "sluice/mesh/mesh.h"
+#include "sluice/mesh/rules.h"
+
+SLUICE_API_BEGIN
+namespace sluice {
+
+// Opens the device with a mesh, which takes precedence over SLUICE_MESH. Without DeviceOptions::devices, the
+// mesh says how many devices are used. One process only: kUnimplemented for more. A mesh of one device is the
+// same as none.
+void init(const Mesh& mesh, const DeviceOptions& options = {});
+// Returns the mesh of the open device, with all sizes; empty without a mesh.
+Mesh mesh();
+
+// Returns a tensor on the device with the value of `tensor` (on the host or the device) in this layout, which
+// later writes to it keep. Throws kInvalidArgument if the axes do not divide the tensor's dimensions. Waits
+// for a tensor that is on the device in another layout.
+at::Tensor shard(const at::Tensor& tensor, const Layout& layout);
+// Does so with the layout of a batch: its first dimension over data and fsdp.
+at::Tensor shard_batch(const at::Tensor& tensor);
+// Returns how the value of a tensor on the device lies, with axes of the mesh; cuts if it is pending.
+Layout layout_of(const at::Tensor& tensor);
+
+// Moves parameters to the device, each laid out by its name and the rules (mesh/rules.h), and buffers, which
+// stay whole. Each parameter goes to the devices in blocks: no device ever holds all of it. Warns of large
+// parameters that stay whole.
+ParameterLayouts shard_parameters(const std::vector<std::pair<std::string, at::Tensor>>& parameters,
+                                  const std::vector<at::Tensor>& buffers,
+                                  const std::vector<ShardRule>& rules = {});
+// Does so for a torch::nn::Module: in place of module.to(device).
+template <typename Module>
+ParameterLayouts shard(Module& module, const std::vector<ShardRule>& rules = {}) {
+  std::vector<std::pair<std::string, at::Tensor>> parameters;
+  for (const auto& item : module.named_parameters()) parameters.emplace_back(item.key(), item.value());
+  return shard_parameters(parameters, module.buffers(), rules);
+}
+
+}  // namespace sluice
+SLUICE_API_END
