@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sluice/base/error.h"
+#include "sluice/mesh/test_refusal.h"
 
 namespace sluice {
 namespace {
@@ -16,17 +16,6 @@ std::vector<std::string> shown(const ParameterLayouts& found) {
   std::vector<std::string> texts;
   for (const Layout& layout : found.layouts) texts.push_back(layout.str());
   return texts;
-}
-
-template <typename Call>
-std::string refusal(Call call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Code::kInvalidArgument) << error.what();
-    return error.what();
-  }
-  return "";
 }
 
 const std::vector<NamedShape>& decoder() {
@@ -67,7 +56,7 @@ TEST(ParameterLayouts, RulesComeBeforeFsdp) {
 TEST(ParameterLayouts, Refusals) {
   const Mesh mesh({{"fsdp", 4}, {"tensor", 7}});
   const auto with = [&](std::vector<ShardRule> rules) {
-    return refusal([&] { (void)parameter_layouts(mesh, decoder(), rules); });
+    return test::refusal([&] { (void)parameter_layouts(mesh, decoder(), rules); });
   };
   EXPECT_THAT(with({{"h.0.q_prj.weight", "tensor", 0}}),
               HasSubstr("matches none of the 5 parameters: the nearest name is h.0.q_proj.weight"));

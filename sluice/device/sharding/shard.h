@@ -1,7 +1,8 @@
 // Models larger than a chip: a mesh of devices, and tensors laid out over it (docs/sharding.md).
 //
-// With a mesh, all devices of the process together run one program of the whole batch. A tensor on xla:0 is one
-// tensor, and each device holds a block or all of it. Reading, printing and saving work as without a mesh.
+// With a mesh, all devices of the process together run one program of the whole batch. A tensor on xla:0 is
+// one tensor, and each device holds a block or all of it. Reading, printing and saving work as without a
+// mesh.
 //
 // Threads and errors: as in device.h.
 #pragma once
