@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
+#include <torch/nn/module.h>
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
@@ -9,6 +10,7 @@
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/program/program.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/shard.h"
 
 namespace sluice::sessions {
 
@@ -25,8 +27,14 @@ Pending Pending::first() const {
   return value;
 }
 
-Backend::Backend(const std::string& device, const DeviceOptions& options) : device_(at::kCPU) {
+Backend::Backend(const std::string& device, const DeviceOptions& options, const Mesh& mesh)
+    : device_(at::kCPU) {
   if (device == "cpu") {
+    if (!mesh.empty())
+      throw_error(Code::kInvalidArgument,
+                  base::str("the device \"cpu\" is LibTorch's own and one device: the "
+                            "mesh ",
+                            mesh.str(), " needs the device \"xla\""));
     if (options.devices > 1 || !options.device_ids.empty())
       throw_error(Code::kInvalidArgument,
                   "the device \"cpu\" is LibTorch's own and has one replica; several replicas need the "
@@ -37,11 +45,21 @@ Backend::Backend(const std::string& device, const DeviceOptions& options) : devi
     throw_error(Code::kInvalidArgument, base::str("there is no device \"", device,
                                                   "\": expected \"xla\" or \"cpu\" (the plugin is chosen ",
                                                   "by --plugin or SLUICE_PLUGIN)"));
-  init(options);
+  if (mesh.empty())
+    init(options);
+  else
+    init(mesh, options);
   device_ = at::Device(at::kXLA, 0);
   local_replicas_ = sluice::replicas();
   first_replica_ = sluice::first_replica();
   processes_ = options.processes;
+}
+
+void Backend::place(torch::nn::Module& module) const {
+  if (is_xla() && !sluice::mesh().empty())
+    shard(module);
+  else
+    module.to(device_);
 }
 
 at::Tensor Backend::upload(const std::vector<at::Tensor>& one_per_replica) const {

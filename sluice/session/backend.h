@@ -13,12 +13,16 @@
 #include <vector>
 
 #include "sluice/device/device.h"
+#include "sluice/mesh/mesh.h"
 #include "sluice/pjrt/device.h"
 #include "sluice/stablehlo/flops.h"
 #include "sluice/stablehlo/layer_work.h"
 
 namespace sluice::pjrt {
 class Plugin;
+}
+namespace torch::nn {
+class Module;
 }
 namespace torch::optim {
 class Optimizer;
@@ -54,8 +58,8 @@ struct DeviceTimes {
 // Threads: upload() and Pending from any thread, the rest from the one that records. Throws sluice::Error.
 class Backend {
  public:
-  // `device` is "xla" or "cpu".
-  Backend(const std::string& device, const DeviceOptions& options);
+  // `device` is "xla" or "cpu". With an empty mesh, SLUICE_MESH counts.
+  Backend(const std::string& device, const DeviceOptions& options, const Mesh& mesh);
 
   at::Device device() const { return device_; }
   bool is_xla() const { return device_.is_xla(); }
@@ -63,6 +67,8 @@ class Backend {
   int local_replicas() const { return local_replicas_; }
   int first_replica() const { return first_replica_; }
 
+  // Moves a module to the device, laid out over the mesh if there is one. What is there already stays.
+  void place(torch::nn::Module& module) const;
   at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) const;
   // Later writes to the tensor do not change what arrives.
   Pending fetch(const at::Tensor& tensor) const;

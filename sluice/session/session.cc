@@ -60,13 +60,14 @@ std::shared_ptr<replica::Processes> join_others(const Options& options) {
 
 std::shared_ptr<const sessions::Backend> open_backend(const Options& options,
                                                       const std::shared_ptr<replica::Processes>& processes) {
-  if (processes == nullptr) return std::make_shared<sessions::Backend>(options.device, options.xla);
+  if (processes == nullptr)
+    return std::make_shared<sessions::Backend>(options.device, options.xla, options.mesh);
   DeviceOptions xla = options.xla;
   xla.processes = processes->count();
   xla.process_index = processes->index();
   replica::connect_device(processes);
   try {
-    return std::make_shared<sessions::Backend>(options.device, xla);
+    return std::make_shared<sessions::Backend>(options.device, xla, options.mesh);
   } catch (const std::exception& error) {
     processes->fail(error.what());  // otherwise the other processes would wait for this one's devices
     throw;
@@ -222,6 +223,7 @@ void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replic
 }
 
 torch::Device Session::device() const { return state_->backend->device(); }
+void Session::place(torch::nn::Module& module) { state_->backend->place(module); }
 int Session::replicas() const { return state_->backend->replicas(); }
 int Session::local_replicas() const { return state_->backend->local_replicas(); }
 int Session::first_replica() const { return state_->backend->first_replica(); }

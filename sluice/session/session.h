@@ -31,6 +31,7 @@
 #include "sluice/data/dataset.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
+#include "sluice/mesh/mesh.h"
 #include "sluice/session/feed.h"
 #include "sluice/session/rates/step_rates.h"
 
@@ -41,6 +42,8 @@ namespace sluice {
 struct Options {
   std::string device = "xla";  // "xla", or "cpu" for LibTorch's own CPU, eager
   DeviceOptions xla;           // options of the device "xla": plugin, number of devices, strict, …
+  // The mesh over which the devices share one model (docs/sharding.md); empty: SLUICE_MESH, else replicas.
+  Mesh mesh;
   // The processes that train together. The launcher's environment usually sets them (docs/replicas.md). A
   // count above 0 here takes precedence; then process_index is this process, and coordinator the host:port of
   // process 0.
@@ -101,6 +104,9 @@ class Session {
   int processes() const;
   bool is_leader() const;  // the process that prints and saves
   int64_t steps() const;   // the number of steps so far
+
+  // Moves a module to the device, laid out over the mesh if there is one. What is there already stays.
+  void place(torch::nn::Module& module);
 
   // Returns one epoch of batches on the device: prefetched, split by replica, with images normalised there.
   Feed feed(const data::Dataset& dataset, const FeedOptions& options = {});

@@ -55,6 +55,7 @@ Session start_session(const TrainOptions& options) {
   set_memory_limits(options);
   Options session;
   session.device = name_of(options.device);
+  session.mesh = options.mesh;
   session.xla.plugin = options.plugin;
   session.xla.devices = options.devices;
   session.xla.device_ids = options.device_ids;
@@ -89,7 +90,7 @@ metrics::Values validated(Session& session, torch::nn::Module& module, const Ste
                           int64_t most, const TrainOptions& options) {
   if (!steps.validation_step)
     throw_error(Code::kInvalidArgument, "validate: the steps have no validation_step");
-  module.to(session.device());
+  session.place(module);
   const models::EvalMode eval(module);
   session.sync_buffers(module);
   return evaluate(
@@ -241,7 +242,7 @@ int64_t Trainer::predict(torch::nn::Module& module, const Steps& steps, const da
                          const std::string& path, int64_t shard_size) {
   if (!steps.predict_step) throw_error(Code::kInvalidArgument, "predict: the steps have no predict_step");
   Session& session = state_->session;
-  module.to(session.device());
+  session.place(module);
   const models::EvalMode eval(module);
   session.sync_buffers(module);
   return base::value_or_throw(write_predictions(session, steps, session.feed(set, {.epoch = 0}),

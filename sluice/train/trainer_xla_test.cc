@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "sluice/base/files/file.h"
+#include "sluice/device/sharding/shard.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/train/testing/small_training.h"
 #include "sluice/train/trainer.h"
@@ -71,6 +72,45 @@ TEST(TrainerOnXla, RecomputesLayers) {
         << kept.model[i].first;
   options.model = "mlp";
   EXPECT_THROW(train(options), Error);
+  shutdown();
+}
+
+// Four devices that share a model give the weights of one, also by way of a checkpoint.
+TEST(TrainerOnXla, AMeshTrainsAsOneDeviceDoes) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  TrainOptions options = small_training_on_xla("");
+  options.model = "mlp";  // its two large layers lie over fsdp
+  options.optimizer = OptimizerKind::kAdamW;
+  options.lr = 0.001;
+  options.train_size = 64;
+  options.test_size = 24;
+  options.cpu_kernels = false;
+  const auto trained = [&](const std::string& run, const std::string& mesh, int64_t epochs) {
+    options.logdir = folder.path(run);
+    options.mesh = Mesh::parse(mesh);
+    options.epochs = epochs;
+    if (is_initialized()) shutdown();
+    testing::internal::CaptureStdout();
+    const TrainResult result = train(options);
+    testing::internal::GetCapturedStdout();
+    EXPECT_EQ(sluice::mesh().str(), mesh);
+    return result;
+  };
+  const auto weights = [&](const std::string& run) {
+    return base::value_or_throw(sessions::read_checkpoint(folder.path(run + "/last"))).model;
+  };
+  const TrainResult one = trained("one", "", 2), four = trained("four", "data=2,fsdp=2", 2);
+  EXPECT_NEAR(one.loss, four.loss, 1e-5 * std::abs(one.loss) + 1e-6);
+  (void)trained("resumed", "fsdp=4", 1);
+  options.resume = {.from_last = true};
+  (void)trained("resumed", "data=2,fsdp=2", 2);
+  const auto expected = weights("one"), found = weights("four"), resumed = weights("resumed");
+  ASSERT_EQ(found.size(), expected.size());
+  ASSERT_EQ(resumed.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_TRUE(torch::allclose(found[i].second, expected[i].second, 1e-4, 1e-5)) << expected[i].first;
+    EXPECT_TRUE(torch::allclose(resumed[i].second, expected[i].second, 1e-4, 1e-5)) << expected[i].first;
+  }
   shutdown();
 }
 

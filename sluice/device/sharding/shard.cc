@@ -60,6 +60,7 @@ ParameterLayouts shard_parameters(const std::vector<std::pair<std::string, at::T
     base::warn("a large parameter stays whole on every device: ", whole);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& parameter = parameters[i].second;
+    if (device::on_device(parameter) && layout_of(parameter) == found.layouts[i].on(mesh())) continue;
     parameter.set_data(shard(parameter, found.layouts[i]));
   }
   for (const at::Tensor& buffer : buffers) {

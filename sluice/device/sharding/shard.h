@@ -39,8 +39,8 @@ at::Tensor shard_batch(const at::Tensor& tensor);
 Layout layout_of(const at::Tensor& tensor);
 
 // Moves parameters to the device, each laid out by its name and the rules (mesh/rules.h), and buffers, which
-// stay whole. Each parameter goes to the devices in blocks: no device ever holds all of it. Warns of large
-// parameters that stay whole.
+// stay whole. Each parameter goes to the devices in blocks: no device ever holds all of it. Parameters that
+// lie so already stay as they are. Warns of large parameters that stay whole.
 ParameterLayouts shard_parameters(const std::vector<std::pair<std::string, at::Tensor>>& parameters,
                                   const std::vector<at::Tensor>& buffers,
                                   const std::vector<ShardRule>& rules = {});

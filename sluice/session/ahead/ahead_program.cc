@@ -11,6 +11,7 @@
 #include <set>
 
 #include "sluice/base/environment.h"
+#include "sluice/base/error.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/sha256.h"
 #include "sluice/base/text/strings.h"
@@ -77,6 +78,10 @@ Options compile_instead_of_running(const Options& options) {
   if (const auto slices = base::environment("SLUICE_ESTIMATE")) ahead_detail::become_estimate(*slices);
   const auto order = base::environment("SLUICE_AHEAD");
   if (!order) return options;
+  if (!options.mesh.empty())
+    throw_error(Code::kUnimplemented,
+                base::str("programs over a mesh cannot be compiled ahead of time: leave out the mesh ",
+                          options.mesh.str()));
   Options chosen = options;
   chosen.xla.plugin = pjrt::plugin_without_chips(options.xla.plugin);
   chosen.xla.devices = 1;

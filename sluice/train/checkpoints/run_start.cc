@@ -59,7 +59,7 @@ void RunStart::restore() {
 
 void RunStart::prepare(const CallbackList& callbacks, OptimizerSet& optimizers) {
   torch::nn::Module& module = given_.module;
-  module.to(given_.session.device());
+  given_.session.place(module);
   callbacks.call("before_optimizers", &Callback::before_optimizers);
   std::vector<OptimizerSetup> setups;
   const Steps& steps = given_.steps;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
+#include "sluice/mesh/mesh.h"
 #include "sluice/train/choices.h"
 
 SLUICE_API_BEGIN
@@ -18,6 +19,7 @@ struct MachineSection {
   std::string plugin;  // see DeviceOptions
   int devices = 0;     // 0: all of a TPU or GPU, 1 of a CPU
   std::vector<int> device_ids;
+  Mesh mesh;  // the devices share one model; empty: SLUICE_MESH, else each has all of it
   Precision precision = Precision::kF32;
   bool recompute = false;        // compute layers again in the backward pass (models::TransformerOptions)
   bool sync_batch_norm = false;  // statistics over all replicas' batches

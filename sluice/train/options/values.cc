@@ -23,6 +23,8 @@ std::string text_of(const ProfileSteps& steps) {
   return steps == ProfileSteps() ? "" : base::str(steps.first, ":", steps.end);
 }
 
+std::string text_of(const Mesh& mesh) { return mesh.str(); }
+
 std::string text_of(const Resume& resume) { return resume.from_last ? kFromLast : resume.folder; }
 
 std::string text_of(const std::vector<data::LengthShape>& shapes) { return data::shapes_text(shapes); }

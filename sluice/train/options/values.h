@@ -8,6 +8,7 @@
 
 #include "sluice/base/export.h"
 #include "sluice/data/length_shape.h"
+#include "sluice/mesh/mesh.h"
 
 SLUICE_API_BEGIN
 
@@ -40,6 +41,7 @@ struct Resume {
 
 std::string text_of(const MaxBad& limit);                           // "0.1%"; "25" for samples
 std::string text_of(const ProfileSteps& steps);                     // "10:13"; "" for none
+std::string text_of(const Mesh& mesh);                              // "data=2,fsdp=4"; "" for none
 std::string text_of(const Resume& resume);                          // kFromLast, or the folder; "" for none
 std::string text_of(const std::vector<data::LengthShape>& shapes);  // "16x512,32x256"
 

@@ -10,6 +10,7 @@
 #include "sluice/replica/placement.h"
 #include "sluice/session/device_list.h"
 #include "sluice/train/recipe/choice.h"
+#include "sluice/train/recipe/parsed.h"
 #include "sluice/train/recipe/reasons.h"
 
 namespace sluice::train {
@@ -49,6 +50,8 @@ std::vector<base::Flag> machine_rows(TrainOptions& o) {
           .checked([&o] { base::check_least("--devices", o.devices, /*least=*/0); })
           .idle({.causes = {"--device-ids"}, .why = "--device-ids names them: give one", .beside = "--device-ids"}),
       Flag{"Machine", "--device-ids", base::ParsedText{read_ids}, "", "Use the devices with these ids: 5 or 0,1,4"},
+      Flag{"Machine", "--mesh", parsed("--mesh", o.mesh), "", "Share one model among the devices of this process: fsdp=8, or data=2,fsdp=-1; empty: each device has all of it"}
+          .idle(without_xla(o)),
       Flag{"Machine", "--precision", choice("--precision", o.precision), "", "Compute products of the forward and backward pass in this type (weights stay f32)"}
           .setting(ranks::kPrecision),
       Flag{"Machine", "--recompute", &o.recompute, "", "Compute the layers of a transformer or a language model again in the backward pass: less memory, a third more work"},

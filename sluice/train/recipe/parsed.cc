@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sluice/base/error.h"
 #include "sluice/base/text/number.h"
 #include "sluice/data/order/length_buckets.h"
 #include "sluice/metrics/parse_names.h"
@@ -36,6 +37,15 @@ base::Result<ProfileSteps> parse_value(const std::string& flag, const std::strin
     return base::fail(Code::kInvalidArgument, flag, " ", text,
                       ": expected FIRST:END with 1 <= FIRST < END, such as 10:13 for the steps 10, 11, 12");
   return steps;
+}
+
+template <>
+base::Result<Mesh> parse_value(const std::string& flag, const std::string& text) {
+  try {
+    return Mesh::parse(text);
+  } catch (const Error& error) {
+    return base::fail(error.code(), flag, ": ", error.what());
+  }
 }
 
 template <>
