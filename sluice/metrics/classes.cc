@@ -173,7 +173,8 @@ class SparseConfusionDefinition : public KeyDefinition {
     }
     // Ascending keys are row after row, as a coalesced tensor has them. LibTorch checks the places.
     values.tensors.emplace_back(name, at::sparse_coo_tensor(places, numbers, {counted, counted},
-                                                            numbers.options(), /*is_coalesced=*/true));
+                                                            numbers.options().layout(torch::kSparse),
+                                                            /*is_coalesced=*/true));
   }
 
  private:
