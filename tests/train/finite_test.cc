@@ -186,7 +186,7 @@ struct MaskedImpl : torch::nn::Module {
 // A mask of -inf is no fault, NaN is one wherever it stands.
 TEST(FiniteCheckpoints, BuffersMayBeInfiniteButNotNan) {
   const auto folder = scratch();
-  const sessions::Backend cpu("cpu", {});
+  const sessions::Backend cpu("cpu", {}, {});
   MaskedImpl model;
   torch::optim::SGD sgd(model.parameters(), 0.1);
   const auto save = [&] {

@@ -44,7 +44,7 @@ base::TemporaryDirectory temporary() { return base::value_or_throw(base::Tempora
 template <typename Optimizer, typename MakeOptions>
 void check_continuation(const MakeOptions& make_options) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   torch::manual_seed(1);
   auto model = net();
   Optimizer optimizer(model->parameters(), make_options());
@@ -96,7 +96,7 @@ TEST(Checkpoint, ContinuesAdagrad) {
 
 TEST(Checkpoint, ReplacesTheOneBeforeAndLeavesNothingElse) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   Progress progress;
@@ -118,7 +118,7 @@ std::vector<std::string> checkpoint_files(const std::string& folder) {
 // The values are written once for all names, and the names are independent of each other.
 TEST(Checkpoint, OtherNamesAreLinksToTheSameFiles) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const auto snapshot_at = [&](int64_t step) {
@@ -163,7 +163,7 @@ TEST(Checkpoint, IsCopiedWhereLinksAreRefused) {
       here.st_dev == there.st_dev || access(memory.c_str(), W_OK) != 0)
     GTEST_SKIP() << "there is no second file system";
   const std::string other = base::str(memory, "/sluice-checkpoint-test-", getpid());
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const base::Status written = write_checkpoints(take_snapshot(cpu, *model, {&optimizer}, {}),
@@ -180,7 +180,7 @@ TEST(Checkpoint, IsCopiedWhereLinksAreRefused) {
 
 TEST(Checkpoint, AFailedSecondNameLeavesBothAsTheyWere) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   Progress progress;
@@ -218,7 +218,7 @@ TEST(Checkpoint, AnotherModelIsNamedByItsFirstTensor) {
 // A limit on the size of files stands for the full disk: write() fails in the middle of the weights.
 TEST(Checkpoint, AFailedWriteLeavesTheLastGoodOne) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = torch::nn::Sequential(torch::nn::Linear(300, 300)).ptr();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   Progress progress;
@@ -244,7 +244,7 @@ TEST(Checkpoint, AFailedWriteLeavesTheLastGoodOne) {
 
 TEST(Checkpoint, AStateThatSomethingElseWroteIsAnError) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, {}), folder.path("last")));
@@ -270,7 +270,7 @@ TEST(Checkpoint, AStateThatSomethingElseWroteIsAnError) {
 
 TEST(Checkpoint, AStateLacksNothing) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, {}), folder.path("last")));
@@ -289,7 +289,7 @@ TEST(Checkpoint, AStateLacksNothing) {
 // Fourier features, Fast Fourier layers and the like have such buffers.
 TEST(Checkpoint, ComplexBuffersComeBack) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   const auto with_buffers = [](double scale) {
     auto model = net();
     const at::Tensor real = at::arange(12, at::kDouble).reshape({3, 2, 2}) * scale;
@@ -319,7 +319,7 @@ TEST(Checkpoint, ComplexBuffersComeBack) {
 
 TEST(Checkpoint, KeepsNoSignaturesOfAddresses) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   Progress progress;
@@ -332,7 +332,7 @@ TEST(Checkpoint, KeepsNoSignaturesOfAddresses) {
 
 TEST(Checkpoint, KeepsTextsOfAnyBytes) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   Progress progress;
@@ -354,7 +354,7 @@ TEST(Checkpoint, KeepsTextsOfAnyBytes) {
 
 TEST(Checkpoint, ReadsEscapesAndRefusesAnotherFormat) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   ASSERT_TRUE(write_checkpoint(take_snapshot(cpu, *model, {&optimizer}, {}), folder.path("last")));
@@ -384,7 +384,7 @@ TEST(Checkpoint, AMissingOneIsAnError) {
 
 TEST(Checkpoint, OneWithoutAFileIsNoFreshStart) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const std::string last = folder.path("last");
@@ -437,7 +437,7 @@ TEST(Checkpoint, TheStateOfAnotherOptimizerIsNamed) {
 
 TEST(Weights, OfALogFolderAreInItsCheckpoints) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   const auto message = [&] { return std::string(read_weights(folder.path()).error().what()); };
@@ -452,7 +452,7 @@ TEST(Weights, OfALogFolderAreInItsCheckpoints) {
 
 TEST(Checkpoint, WriterTellsTheErrorOfTheOneBefore) {
   auto folder = temporary();
-  const Backend cpu("cpu", {});
+  const Backend cpu("cpu", {}, {});
   auto model = net();
   torch::optim::SGD optimizer(model->parameters(), 0.1);
   ASSERT_TRUE(base::write_file_atomically(folder.path("file"), "x"));
