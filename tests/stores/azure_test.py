@@ -122,7 +122,7 @@ class Fake(Handler):
         computed = base64.b64encode(hashlib.md5(body).digest()).decode()
         if given and given != computed:
             return 400, "Md5Mismatch"
-        if name.endswith(".log"):
+        if name.endswith(".log") and query.get("comp") != "blocklist":
             server.log_bytes += len(body)
         stored, blocks = computed, []
         if "x-ms-copy-source" in self.headers:
