@@ -56,7 +56,9 @@ LayoutRef layout_of_upload(const at::Tensor& host) {
   const std::string misfit = layout.misfit(*mesh, host.sizes().vec());
   if (misfit.empty()) return intern_layout(*mesh, layout);
   static std::atomic<bool> said = false;
-  if (host.size(0) > 1 && !said.exchange(true))
+  // A few numbers that belong to a batch, such as its counts of rows, cost nothing.
+  const bool is_batch = host.dim() > 1 || host.size(0) > mesh->devices();
+  if (is_batch && host.size(0) > 1 && !said.exchange(true))
     base::warn("a batch stays whole on every device, which then computes all of it: ", misfit);
   return nullptr;
 }
