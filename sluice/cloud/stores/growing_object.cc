@@ -15,10 +15,16 @@ namespace {
 constexpr std::uint64_t kFewBytes = 64 << 10;     // a whole object of this size may be sent each time
 constexpr std::uint64_t kComparedEnd = 64 << 10;  // bytes
 constexpr double kSmallWaits = 300;               // seconds
-constexpr int kShare = 8;                         // whole objects are sent when they have grown by 1/kShare
+constexpr int kShare = 8;  // whole objects are sent when they, or their age, have grown by 1/kShare
 constexpr int kRefusals = 3;  // after this number, the store is taken for one that cannot append
 
 }  // namespace
+
+bool has_grown_enough(const Store& store, std::uint64_t held, std::uint64_t size) {
+  const auto least = store.least_appended();
+  const bool soon_appended = least && held < *least;
+  return size - held >= (soon_appended ? held : held / kShare);
+}
 
 base::Result<GrowingObject::File> GrowingObject::file_at(const std::string& path) {
   struct stat facts {};
@@ -69,7 +75,7 @@ base::Status GrowingObject::adopt(const std::string& path, const ObjectFacts& fa
 base::Result<bool> GrowingObject::is_due(const std::string& path, std::uint64_t size) const {
   SLUICE_TRY(const bool grows, continues(path, size));
   if (!grows || can_append() || size <= kFewBytes) return true;
-  if (size - sent_->size >= sent_->size / kShare) return true;
+  if (has_grown_enough(store_, sent_->size, size)) return true;
   const double waited = now_() - replaced_;
   const auto least = store_.least_appended();
   if (least && sent_->size < *least) return waited >= kSmallWaits;

@@ -14,6 +14,12 @@
 
 namespace sluice::cloud {
 
+// Returns whether a file of which the store holds the first `held` bytes, and which cannot be appended to
+// there, has grown enough to be sent whole again: to twice its size where the store appends to larger objects
+// (S3: from 5 MiB on), so that the wholes together are at most twice the last one; by an eighth where it
+// never appends.
+bool has_grown_enough(const Store& store, std::uint64_t held, std::uint64_t size);
+
 // Each new byte is sent once, so that the traffic is about the size of the file. The whole file is sent when
 // it was truncated or replaced by another one, when another writer has changed the object, and where the
 // store cannot append: to small objects (S3: up to 5 MiB), or at all. Then is_due() says that it may wait, so
@@ -29,8 +35,8 @@ class GrowingObject {
   // them is sent whole.
   base::Status adopt(const std::string& path, const ObjectFacts& facts);
   // Returns whether the file's first `size` bytes should be sent now. An object that can only be sent whole
-  // waits until it has grown by an eighth, or the time since its beginning has; one that is merely too small
-  // to be appended to waits five minutes; one of up to 64 KiB does not wait.
+  // waits until it has grown enough, or the time since its beginning has grown by an eighth; one that is
+  // merely too small to be appended to waits five minutes at most; one of up to 64 KiB does not wait.
   base::Result<bool> is_due(const std::string& path, std::uint64_t size) const;
   // Makes the object equal to the file's first `size` bytes, which must not change meanwhile.
   base::Status send(const std::string& path, std::uint64_t size);

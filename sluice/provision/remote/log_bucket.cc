@@ -51,7 +51,7 @@ base::Status LogBucket::copy(const std::string& file, bool all) {
     } else {
       const std::uint64_t held = object.facts.size;
       const bool soon = base::monotonic_seconds() - object.replaced < kWholeSeconds;
-      if (!all && soon && size - held < held / 8) return {};
+      if (!all && soon && !cloud::has_grown_enough(store_, held, size)) return {};
       sent = replace(name, object, path, size);
     }
     if (sent) continue;
