@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kFewBytes = 64 << 10;     // a whole object of this size may be sent each time
 constexpr std::uint64_t kComparedEnd = 64 << 10;  // bytes
 constexpr double kSmallWaits = 300;               // seconds
-constexpr int kShare = 8;  // whole objects are sent when they, or their age, have grown by 1/kShare
+constexpr int kShare = 8;     // whole objects are sent when they, or their age, have grown by 1/kShare
 constexpr int kRefusals = 3;  // after this number, the store is taken for one that cannot append
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
+#include "sluice/cloud/stores/growing_object.h"
 #include "sluice/pod/record.h"
 
 namespace sluice::provision {

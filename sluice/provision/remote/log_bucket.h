@@ -20,8 +20,8 @@ class LogBucket {
   // Copies what was appended since the last call. The first piece is an object; each further piece is sent by
   // itself and appended there, so that every byte is sent once. Where the store cannot append (S3: to less
   // than 5 MiB), the whole log is sent again when it has grown enough (cloud::has_grown_enough), five minutes
-  // after the last time, or with `all`. Several programs may copy the same logs at once. The first error ends the call; the
-  // next call continues from what the bucket has.
+  // after the last time, or with `all`. Several programs may copy the same logs at once. The first error ends
+  // the call; the next call continues from what the bucket has.
   base::Status copy(bool all = true);
 
  private:
