@@ -88,6 +88,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_STRICT",
       "SLUICE_TORCH_INDEX",
       "SLUICE_TRANSPORT",
+      "SLUICE_WITHOUT_KERNELS",
   };
   return names;
 }

@@ -16,6 +16,7 @@
 #include "sluice/collectives/host_collectives.h"
 #include "sluice/device/agree.h"
 #include "sluice/kernels/install.h"
+#include "sluice/patterns/patterns.h"
 #include "sluice/pjrt/cache/cache_identity.h"
 #include "sluice/pjrt/cache/compile_cache.h"
 #include "sluice/pjrt/event.h"
@@ -34,10 +35,27 @@ stablehlo::Precision precision_of(const std::string& name) {
   return name == "high" ? stablehlo::Precision::kHigh : stablehlo::Precision::kDefault;
 }
 
+// Throws for a name that no kernel has.
+void leave_out_kernels(const std::vector<std::string>& names) {
+  std::vector<std::string> known = patterns::kernel_pattern_names();
+  known.insert(known.end(), kernels::choices().begin(), kernels::choices().end());
+  std::sort(known.begin(), known.end());
+  for (const std::string& name : names)
+    if (!std::binary_search(known.begin(), known.end(), name))
+      throw_error(Code::kInvalidArgument,
+                  base::str("SLUICE_WITHOUT_KERNELS: \"", name, "\" is not a kernel: expected names among ",
+                            base::join(known, ", ")));
+  kernels::leave_out(names);
+}
+
 // Returns this machine's CPU kernels. If no kernel library can be installed, warns and returns null.
-const stablehlo::KernelLibrary* cpu_kernels(const pjrt::Plugin& plugin, int local_replicas) {
+const stablehlo::KernelLibrary* cpu_kernels(const pjrt::Plugin& plugin, int local_replicas,
+                                            const std::vector<std::string>& without) {
   const auto installed = kernels::install(plugin, local_replicas);
-  if (installed) return *installed;
+  if (installed) {
+    leave_out_kernels(without);
+    return *installed;
+  }
   base::warn("no library's CPU kernels, only XLA's own: ", installed.error().what());
   return nullptr;
 }
@@ -254,7 +272,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   rt->device_ids = std::move(agreement.devices);
 
   world.kernels = cpu && options.cpu_kernels && world.mesh == nullptr
-                      ? cpu_kernels(*plugin, world.local_replicas)
+                      ? cpu_kernels(*plugin, world.local_replicas, options.without_kernels)
                       : nullptr;
   world.host_collectives = cpu && world.replicas() > 1;
   if (world.host_collectives) open_host_collectives(*plugin, world, own);

@@ -66,6 +66,10 @@ Settings settings_of(const DeviceOptions& options, const std::optional<Mesh>& me
   settings.run_ahead = options.run_ahead;
   settings.kept_operations = kept_operations_of(options.kept_operations);
   settings.cpu_kernels = chosen(options.cpu_kernels, "SLUICE_CPU_KERNELS", settings.cpu_kernels);
+  settings.without_kernels = options.without_kernels;
+  const std::string without = base::environment("SLUICE_WITHOUT_KERNELS").value_or("");
+  if (settings.without_kernels.empty() && !without.empty())
+    settings.without_kernels = base::split(without, ',');
   settings.cache = chosen(options.cache, "SLUICE_CACHE", settings.cache);
   settings.check = chosen(options.check, "SLUICE_CHECK", settings.check);
   settings.detect_anomaly = chosen(options.detect_anomaly, "SLUICE_DETECT_ANOMALY", settings.detect_anomaly);

@@ -24,6 +24,7 @@ struct Settings {
   int run_ahead = 2;
   int64_t kept_operations = 200'000;
   bool cpu_kernels = true;
+  std::vector<std::string> without_kernels;
   bool cache = true;
   bool check = true;
   bool detect_anomaly = false;

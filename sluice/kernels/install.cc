@@ -6,6 +6,7 @@
 
 #include "sluice/kernels/convolution/convolution.h"
 #include "sluice/kernels/gemm/gemm.h"
+#include "sluice/kernels/left_out.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/recurrent/recurrent.h"
 #include "sluice/kernels/registry.h"
@@ -23,6 +24,7 @@ class Library : public stablehlo::KernelLibrary {
   bool has(const stablehlo::AttentionCall& call) const override { return has_attention(call); }
   bool has_recurrent() const override { return kernels::has_recurrent(); }
   bool has_with_update(const stablehlo::ProductCall& call) const override { return has_gemm_update(call); }
+  bool leaves_out(std::string_view pattern) const override { return is_left_out(pattern); }
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "sluice/stablehlo/builder.h"
@@ -23,5 +24,8 @@ stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
 
 // Fewer rounds run faster one after the other, and compile fast enough.
 constexpr size_t kLoopRounds = 32;
+
+// Returns the names of the patterns that make calls of kernels, for KernelLibrary::leaves_out.
+std::vector<std::string> kernel_pattern_names();
 
 }  // namespace sluice::patterns

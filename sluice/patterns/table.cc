@@ -34,6 +34,12 @@ constexpr Pattern kPatterns[] = {
 
 std::span<const Pattern> kernel_patterns() { return kPatterns; }
 
+std::vector<std::string> kernel_pattern_names() {
+  std::vector<std::string> names;
+  for (const Pattern& pattern : kPatterns) names.emplace_back(pattern.name);
+  return names;
+}
+
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations, const KernelLibrary* kernels,
                           stablehlo::ProgramFlops* flops, size_t loop_rounds, int64_t attention_bytes) {
@@ -42,7 +48,9 @@ stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
   cross_entropy_gradient(r);
   broadcast_index(r);
   if (kernels != nullptr)
-    for (const Pattern& pattern : kPatterns) pattern.apply(r, *kernels);
+    for (const Pattern& pattern : kPatterns) {
+      if (!kernels->leaves_out(pattern.name)) pattern.apply(r, *kernels);
+    }
   else
     label_scores(r);
   attention_in_groups(r, attention_bytes);

@@ -182,6 +182,8 @@ class KernelLibrary {
   virtual bool has_recurrent() const = 0;
   // Returns whether there is a kernel for a product together with the update whose gradient it is.
   virtual bool has_with_update(const ProductCall& call) const = 0;
+  // Returns whether this run leaves out the pattern of this name.
+  virtual bool leaves_out(std::string_view /*pattern*/) const { return false; }
 };
 
 }  // namespace sluice::stablehlo

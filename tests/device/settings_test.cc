@@ -68,6 +68,16 @@ TEST(Settings, Meshes) {
   EXPECT_ANY_THROW(settings_of({}));
 }
 
+TEST(Settings, WithoutKernels) {
+  Variable variable("SLUICE_WITHOUT_KERNELS");
+  EXPECT_THAT(settings_of({}).without_kernels, testing::IsEmpty());
+  variable.set("winograd,attention");
+  EXPECT_THAT(settings_of({}).without_kernels, testing::ElementsAre("winograd", "attention"));
+  DeviceOptions options;
+  options.without_kernels = {"softmax"};
+  EXPECT_THAT(settings_of(options).without_kernels, testing::ElementsAre("softmax"));
+}
+
 TEST(Settings, KeptOperations) {
   Variable variable("SLUICE_KEPT_OPERATIONS");
   EXPECT_EQ(settings_of({}).kept_operations, 200'000);

@@ -12,6 +12,7 @@
 #include "sluice/kernels/convolution/winograd/tiles.h"
 #include "sluice/kernels/gemm/gemm.h"
 #include "sluice/kernels/lanes.h"
+#include "sluice/kernels/left_out.h"
 
 namespace sluice::kernels {
 namespace {
@@ -63,14 +64,14 @@ Algorithm choose_winograd(const Convolution& c, const WinogradShape& shape) {
   // (measured).
   const int64_t max_channels = gradient ? 32 : 16, max_filters = 32;
   if (channels % kNarrowUnit == 0 && filters % kNarrowUnit == 0 && channels <= max_channels &&
-      filters <= max_filters && enough_tiles(weights_per_tile))
+      filters <= max_filters && enough_tiles(weights_per_tile) && !is_left_out("narrow_winograd"))
     return Algorithm::kNarrowWinograd;
 
   // With fewer channels the transforms cost more than the products save (measured). With stride 2 a tile
   // saves less (81 multiplications for 144, not 36), and AVX-512's direct kernels are better.
   int64_t min_channels = gradient ? 32 : 16;
   if (shape.tiling != Tiling::kPlain) min_channels = std::max<int64_t>(min_channels, has_lanes16() ? 32 : 16);
-  if (std::min(channels, filters) >= min_channels &&
+  if (!is_left_out("winograd") && std::min(channels, filters) >= min_channels &&
       enough_tiles(gradient ? kWeightsPerTile : weights_per_tile))
     return Algorithm::kWinograd;
   return Algorithm::kDirect;
@@ -102,11 +103,14 @@ bool has_long_lines(const Convolution& c) {
 }
 
 Algorithm choose_algorithm(const Convolution& c) {
-  if (is_depthwise_by_planes(c)) return Algorithm::kDepthwisePlanes;
-  if (c.channels_first && is_of_few_columns(c) && has_long_lines(c)) return Algorithm::kPlanes;
+  if (is_depthwise_by_planes(c) && !is_left_out("depthwise_planes")) return Algorithm::kDepthwisePlanes;
+  if (c.channels_first && is_of_few_columns(c) && has_long_lines(c) && !is_left_out("planes"))
+    return Algorithm::kPlanes;
   // A window of one element is one GEMM of all pixels' channels with the weights, for any stride.
-  if (is_pointwise(c) && find_gemm(pointwise_gemm(c)) != nullptr) return Algorithm::kPointwise;
-  if (is_of_few_pixels(c) && find_gemm(few_pixels_gemm(c)) != nullptr) return Algorithm::kFewPixels;
+  if (is_pointwise(c) && !is_left_out("pointwise") && find_gemm(pointwise_gemm(c)) != nullptr)
+    return Algorithm::kPointwise;
+  if (is_of_few_pixels(c) && !is_left_out("few_pixels") && find_gemm(few_pixels_gemm(c)) != nullptr)
+    return Algorithm::kFewPixels;
   if (const auto shape = winograd_shape(c)) return choose_winograd(c, *shape);
   // Large or unusual windows, dilation, groups.
   return Algorithm::kDirect;

@@ -18,6 +18,7 @@
 #include "sluice/kernels/convolution/pointwise.h"
 #include "sluice/kernels/convolution/winograd/tiles.h"
 #include "sluice/kernels/convolution/winograd/winograd.h"
+#include "sluice/kernels/left_out.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/threads.h"
@@ -74,14 +75,15 @@ std::unique_ptr<ConvolutionKernel> make_channels_last(const Convolution& c) {
       break;
   }
   // The library generates code for few shapes that are transposed, dilated or have uneven channels.
-  if (auto kernel = make_direct(c)) return kernel;
-  return is_depthwise(c) ? make_depthwise(c) : nullptr;
+  if (!is_left_out("direct"))
+    if (auto kernel = make_direct(c)) return kernel;
+  return is_depthwise(c) && !is_left_out("depthwise") ? make_depthwise(c) : nullptr;
 }
 
 std::unique_ptr<ConvolutionKernel> make_kernel(const Convolution& c) {
   if (!c.channels_first) {
     auto kernel = make_channels_last(c);
-    return kernel ? std::move(kernel) : make_columns(c);
+    return kernel || is_left_out("columns") ? std::move(kernel) : make_columns(c);
   }
   const Algorithm algorithm = choose_algorithm(c);
   if (algorithm == Algorithm::kDepthwisePlanes) return make_depthwise_planes(c);
@@ -90,9 +92,9 @@ std::unique_ptr<ConvolutionKernel> make_kernel(const Convolution& c) {
   Convolution last = c;
   last.channels_first = false;
   if (auto kernel = make_channels_last(last)) return make_channels_first(c, std::move(kernel));
-  if (has_long_lines(c))
+  if (has_long_lines(c) && !is_left_out("planes"))
     if (auto kernel = make_planes(c)) return kernel;
-  return make_channels_first(c, make_columns(last));
+  return is_left_out("columns") ? nullptr : make_channels_first(c, make_columns(last));
 }
 
 // Returns the kernel for any kind but kBackward.

@@ -10,6 +10,7 @@
 #include "sluice/kernels/gemm/gemm_dots.h"
 #include "sluice/kernels/gemm/gemm_panels.h"
 #include "sluice/kernels/gemm/gemm_thin.h"
+#include "sluice/kernels/left_out.h"
 #include "sluice/kernels/onednn.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/threads.h"
@@ -80,6 +81,7 @@ void OnednnGemm::prepare(const Product& full, const Product& last) {
 }
 
 std::unique_ptr<OnednnGemm> OnednnGemm::make(const Product& p, int64_t part) {
+  if (is_left_out("onednn_products")) return nullptr;
   auto kernel = std::make_unique<OnednnGemm>();
   Product full = p, last = p;
   const bool by_rows = p.batch == 1;
@@ -122,20 +124,21 @@ base::Status OnednnGemm::run(void* a, void* b, void* c, const Epilogue& epilogue
 bool is_divided_by_rows(const Product& p) { return !p.transposed_a && p.m >= 2 * kRowsOfPart; }
 
 std::unique_ptr<Gemm> make_fastest(const Product& p) {
-  if (auto kernel = make_dot_gemm(p)) return kernel;
-  if (is_thin(p))
+  if (!is_left_out("dots"))
+    if (auto kernel = make_dot_gemm(p)) return kernel;
+  if (is_thin(p) && !is_left_out("thin"))
     if (auto kernel = make_thin_gemm(p)) return kernel;
   const bool by_rows = p.batch == 1;
   const int64_t whole = by_rows ? p.m : p.batch;
   if (threads_of_a_call() > 1 && p.batch * p.m * p.k * p.n >= kMinSharedMultiplications) {
-    if (by_rows && !is_divided_by_rows(p))
+    if (by_rows && !is_divided_by_rows(p) && !is_left_out("panels"))
       if (auto kernel = make_panel_gemm(p)) return kernel;
     const int64_t parts =
         by_rows ? parts_of_a_call(p.m / kRowsOfPart) : kMaxPartsPerThread * threads_of_a_call();
     if (auto kernel = OnednnGemm::make(p, (whole + parts - 1) / parts)) return kernel;
   }
   if (auto kernel = OnednnGemm::make(p, whole)) return kernel;
-  return make_panel_gemm(p);
+  return is_left_out("panels") ? nullptr : make_panel_gemm(p);
 }
 
 // The operations on a product's rows after the multiplication.

@@ -1,6 +1,7 @@
 #include "sluice/kernels/rows/gemm_update.h"
 
 #include "sluice/kernels/gemm/gemm_panels.h"
+#include "sluice/kernels/left_out.h"
 #include "sluice/kernels/prepared.h"
 #include "sluice/kernels/rows/update.h"
 #include "sluice/kernels/threads.h"
@@ -24,7 +25,9 @@ const Gemm* find_panel_gemm(const Product& p) {
 }  // namespace
 
 bool has_gemm_update(const Product& p) {
-  if (p.batch != 1 || !p.transposed_a || p.m * p.n < kMinElements || p.k > kMaxK) return false;
+  if (is_left_out("product_update") || p.batch != 1 || !p.transposed_a || p.m * p.n < kMinElements ||
+      p.k > kMaxK)
+    return false;
   const UseThreads threads;
   return find_panel_gemm(p) != nullptr;
 }
