@@ -1,4 +1,7 @@
 // Histograms, and the positions of the elements that are not 0.
+#include <span>
+#include <vector>
+
 #include "sluice/base/text/strings.h"
 #include "sluice/ops/indexing/index.h"
 #include "sluice/ops/indexing/indexing.h"
@@ -49,13 +52,13 @@ Values histc(Emit& e) {
 
 namespace {
 
-// Returns the bounds of equal bins: from `range`, or from the smallest to the largest element.
-Value even_edges(Emit& e, Value x) {
+// Returns the bounds of `bins` equal bins for x [count]: from `range`, or from the smallest to the largest
+// element if it is empty.
+Value even_edges(Emit& e, Value x, int64_t bins, std::span<const double> range) {
   Builder& b = e.b;
-  const int64_t bins = e.integer("bins");
   e.check(bins > 0, base::str("expected bins above 0, found ", bins));
   Value first = b.splat(0, Type{x.dtype(), {}}), last = number_like(b, 1, first);
-  if (const std::vector<double>& range = e.doubles("range"); !range.empty()) {
+  if (!range.empty()) {
     e.check(
         range.size() == 2 && range[0] <= range[1],
         base::str("expected a range of two numbers, the smaller one first, found ", base::join(range, ", ")));
@@ -79,26 +82,10 @@ Value even_edges(Emit& e, Value x) {
                   b.subtract(all(last), b.multiply(step, from_end)));
 }
 
-}  // namespace
-
-// An element's bin is the number of edges up to it, minus one; the last bin includes its upper edge. Elements
-// outside are left out.
-Values histogram(Emit& e) {
-  Builder& b = e.b;
-  const Value self = e.tensor("self");
-  const bool given = e.op().find("bins_tensor") != std::string_view::npos;
-  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", in_words(self)));
-  const DType compute = compute_type(self.dtype());
-  const int64_t count = self.type().numel();
-  const Value x = b.reshape(to(b, self, compute), {count});
-  if (given) {
-    const Value bins = e.tensor("bins");
-    e.check(bins.rank() == 1 && bins.dim(0) > 1 && bins.dtype() == self.dtype(),
-            base::str("expected 'bins' to be two or more edges of the tensor's element type, found ",
-                      in_words(bins)));
-  }
-  const Value edges = given ? to(b, e.tensor("bins"), compute) : even_edges(e, x);
-  const int64_t bins = edges.dim(0) - 1;
+// Returns the bin of each element of x [count]: the number of edges up to it, minus one. The last bin
+// includes its upper edge. Elements outside are in none: their bin is the number of bins.
+Value bin_of(Builder& b, Value x, Value edges) {
+  const int64_t count = x.dim(0), bins = edges.dim(0) - 1;
   const Dims pairs = {count, bins + 1};
   const Value reached =
       b.compare(b.broadcast_in_dim(edges, pairs, {1}), b.broadcast_in_dim(x, pairs, {0}), Compare::kLe);
@@ -107,21 +94,102 @@ Values histogram(Emit& e) {
     return b.broadcast(b.reshape(b.slice_dim(edges, 0, i, i + 1), {}), {count});
   };
   const Value inside = b.and_(b.compare(x, edge(0), Compare::kGe), b.compare(x, edge(bins), Compare::kLe));
+  const Value last = b.splat(bins, before.type());
   const Value place =
       b.minimum(b.subtract(before, b.splat(1, before.type())), b.splat(bins - 1, before.type()));
-  Value weight = number_like(b, 1, x);
-  if (const Value weights = e.tensor_or_empty("weight")) {
-    e.check(weights.dims() == self.dims(),
-            base::str("expected one weight for each element, found ", in_words(weights)));
-    weight = b.reshape(to(b, weights, compute), {count});
-  }
-  Value counts = scatter_slices(b, zeros(b, Type{compute, {bins}}), 0,
-                                b.select(inside, place, b.splat(bins, place.type())), weight, add_update());
+  return b.select(inside, place, last);
+}
+
+Value widths_of(Builder& b, Value edges) {
+  const int64_t bins = edges.dim(0) - 1;
+  return b.subtract(b.slice_dim(edges, 0, 1, bins + 1), b.slice_dim(edges, 0, 0, bins));
+}
+
+void check_edges(const Emit& e, Value edges, DType dtype) {
+  e.check(edges.rank() == 1 && edges.dim(0) > 1 && edges.dtype() == dtype,
+          base::str("expected 'bins' to be two or more edges of the tensor's element type, found ",
+                    in_words(edges)));
+}
+
+// Returns the weights of elements with these dims, as one dimension: 1 each if the call gives none.
+Value weights_of(Emit& e, const Dims& dims, DType compute) {
+  Builder& b = e.b;
+  const Value weights = e.tensor_or_empty("weight");
+  if (!weights) return b.splat(1, Type{compute, {Type{compute, dims}.numel()}});
+  e.check(weights.dims() == dims,
+          base::str("expected one weight for each element, found ", in_words(weights)));
+  return b.reshape(to(b, weights, compute), {weights.type().numel()});
+}
+
+}  // namespace
+
+Values histogram(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self");
+  const bool given = e.op().find("bins_tensor") != std::string_view::npos;
+  e.check(stablehlo::is_float(self.dtype()), base::str("expected a float tensor, found ", in_words(self)));
+  const DType compute = compute_type(self.dtype());
+  const Value x = b.reshape(to(b, self, compute), {self.type().numel()});
+  if (given) check_edges(e, e.tensor("bins"), self.dtype());
+  const Value edges =
+      given ? to(b, e.tensor("bins"), compute) : even_edges(e, x, e.integer("bins"), e.doubles("range"));
+  const int64_t bins = edges.dim(0) - 1;
+  Value counts = scatter_slices(b, zeros(b, Type{compute, {bins}}), 0, bin_of(b, x, edges),
+                                weights_of(e, self.dims(), compute), add_update());
   if (e.boolean("density")) {
-    const Value widths = b.subtract(b.slice_dim(edges, 0, 1, bins + 1), b.slice_dim(edges, 0, 0, bins));
-    counts = b.divide(b.divide(counts, b.broadcast(b.reduce_sum(counts, {0}), {bins})), widths);
+    const Value sum = b.broadcast(b.reduce_sum(counts, {0}), {bins});
+    counts = b.divide(b.divide(counts, sum), widths_of(b, edges));
   }
   return {to(b, counts, self.dtype()), to(b, edges, self.dtype())};
+}
+
+// Counts points [..., D] in a grid of bins with D dimensions. A point with a coordinate outside is left out.
+Values histogramdd(Emit& e) {
+  Builder& b = e.b;
+  const Value self = e.tensor("self");
+  e.check(stablehlo::is_float(self.dtype()) && self.rank() >= 2,
+          base::str("expected a float tensor of two or more dimensions, found ", in_words(self)));
+  const bool given = e.op().find("bin_tensors") != std::string_view::npos;
+  const int64_t dimensions = self.dim(self.rank() - 1);
+  const size_t found = given ? e.tensors("bins").size() : e.ints("bins").size();
+  e.check(dimensions > 0 && static_cast<int64_t>(found) == dimensions,
+          base::str("expected bins for each of ", dimensions, " dimensions, found ", found));
+  const DType compute = compute_type(self.dtype());
+  const int64_t count = self.type().numel() / dimensions;
+  const Value points = b.reshape(to(b, self, compute), {count, dimensions});
+  const std::span<const double> ranges = given ? std::span<const double>() : e.doubles("range");
+  e.check(ranges.empty() || static_cast<int64_t>(ranges.size()) == 2 * dimensions,
+          base::str("expected a range of ", 2 * dimensions, " numbers, found ", ranges.size()));
+  std::vector<Value> edges;
+  Dims bins;
+  Value place, inside;
+  for (int64_t d = 0; d < dimensions; ++d) {
+    const auto at = static_cast<size_t>(d);
+    const Value x = b.reshape(b.slice_dim(points, 1, d, d + 1), {count});
+    if (given) check_edges(e, e.tensors("bins")[at], self.dtype());
+    edges.push_back(
+        given ? to(b, e.tensors("bins")[at], compute)
+              : even_edges(e, x, e.ints("bins")[at], ranges.empty() ? ranges : ranges.subspan(2 * at, 2)));
+    const int64_t here = edges.back().dim(0) - 1;
+    const Value bin = bin_of(b, x, edges.back());
+    const Value is_inside = is_less(b, bin, static_cast<double>(here));
+    place = d == 0 ? bin : b.add(b.multiply(place, b.splat(here, place.type())), bin);
+    inside = d == 0 ? is_inside : b.and_(inside, is_inside);
+    bins.push_back(here);
+  }
+  const int64_t all = Type{compute, bins}.numel();
+  const Dims of_points(self.dims().begin(), self.dims().end() - 1);
+  Value counts = scatter_slices(b, zeros(b, Type{compute, {all}}), 0,
+                                b.select(inside, place, b.splat(all, place.type())),
+                                weights_of(e, of_points, compute), add_update());
+  const Value sum = b.broadcast(b.reduce_sum(counts, {0}), bins);
+  counts = b.reshape(counts, bins);
+  if (e.boolean("density")) {
+    counts = b.divide(counts, sum);
+    for (int64_t d = 0; d < dimensions; ++d)
+      counts = b.divide(counts, b.broadcast_in_dim(widths_of(b, edges[static_cast<size_t>(d)]), bins, {d}));
+  }
+  return {to(b, counts, self.dtype())};
 }
 
 // Returns the positions of the first `size` elements that are not 0, then fill_value.

@@ -325,6 +325,8 @@ constexpr Row kRows[] = {
     {.name = "aten::histc", .emit = index::histc, .constants = "min max"},
     {.name = "aten::histogram.bin_ct", .emit = index::histogram},
     {.name = "aten::histogram.bins_tensor", .emit = index::histogram},
+    {.name = "aten::_histogramdd_from_bin_cts", .emit = index::histogramdd},
+    {.name = "aten::_histogramdd_from_bin_tensors", .emit = index::histogramdd},
     {.name = "aten::nonzero_static", .emit = index::nonzero_static},
     {.name = "aten::sort.stable", .emit = index::sort},
     {.name = "aten::topk", .emit = index::topk},

@@ -30,6 +30,7 @@ Values embedding_renorm(Emit& e);
 // counting.cc: histograms, and the positions of elements that are not 0.
 Values histc(Emit& e);
 Values histogram(Emit& e);
+Values histogramdd(Emit& e);
 Values nonzero_static(Emit& e);
 
 // segment.cc: reductions of runs of rows.
