@@ -16,6 +16,7 @@
 #include "sluice/collectives/host_collectives.h"
 #include "sluice/device/agree.h"
 #include "sluice/kernels/install.h"
+#include "sluice/mesh/rules.h"
 #include "sluice/patterns/patterns.h"
 #include "sluice/pjrt/cache/cache_identity.h"
 #include "sluice/pjrt/cache/compile_cache.h"
@@ -232,6 +233,20 @@ void set_mesh(World& world, const Settings& options) {
   world.attention_bytes = 0;
 }
 
+// Warns if `tensor` exchanges activations over the slow links between slices or hosts.
+void warn_of_spread(const Mesh& mesh, const std::vector<pjrt::Device*>& devices) {
+  std::vector<int64_t> slices, hosts;
+  for (const pjrt::Device* device : devices) {
+    const auto slice = device->attributes().find("slice_index");
+    slices.push_back(
+        slice == device->attributes().end() ? 0 : base::number_of<int64_t>(slice->second).value_or(0));
+    hosts.push_back(device->process_index());
+  }
+  std::string warning = tensor_apart(mesh, slices, "slices");
+  if (warning.empty()) warning = tensor_apart(mesh, hosts, "hosts");
+  if (!warning.empty()) base::warn(warning);
+}
+
 }  // namespace
 
 std::unique_ptr<Runtime> open(const Settings& settings) {
@@ -267,6 +282,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   world.attention_bytes = attention_bytes(cpu ? "" : rt->devices.front()->kind());
   world.local_replicas = static_cast<int>(own.size());
   set_mesh(world, options);
+  if (world.mesh != nullptr) warn_of_spread(*world.mesh, rt->devices);
   Agreement agreement = agree_with_others(*rt->client, options, own, world.spans_processes);
   world.process_index = agreement.process_index;
   rt->device_ids = std::move(agreement.devices);
