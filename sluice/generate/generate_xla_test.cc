@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/device/device.h"
+#include "sluice/device/sharding/shard.h"
 #include "sluice/generate/generate.h"
 #include "sluice/generate/score.h"
 #include "sluice/generate/test_model.h"
@@ -114,6 +115,24 @@ TEST(GenerateXla, ScoresAreTheCpus) {
               2)
         << metrics_report();
   }
+}
+
+// Four devices share the model: heads and vocabulary over two, the other dimension over two.
+TEST(GenerateXla, AMeshSaysWhatTheCpuSays) {
+  if (is_initialized()) shutdown();
+  const auto model = lively_model("llama-tiny");
+  const std::vector<Ids> prompts = {{5, 17, 99, 3}, {7}};
+  const GenerateOptions options = {.tokens = 8, .sampling = {.greedy = true}};
+  const auto wanted = generate(*model, prompts, options);
+  DeviceOptions fresh;
+  fresh.cache = false;
+  init(Mesh({{"fsdp", 2}, {"tensor", 2}}), fresh);
+  shard(*model, {{"*.q_proj.weight", "tensor", 0, 4},
+                 {"*.o_proj.weight", "tensor", 1, 4},
+                 {"*.down_proj.weight", "fsdp", 0},
+                 {"*.embed_tokens.weight", "tensor", 0}});
+  EXPECT_EQ(generate(*model, prompts, options), wanted);
+  shutdown();
 }
 
 }  // namespace

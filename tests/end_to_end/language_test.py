@@ -128,6 +128,8 @@ said = run("text", "sample", "--model", model, "--prompt", "the cat", "--tokens"
 check(said.startswith("the cat") and len(said.split()) > 3, "it goes on with a prompt", said)
 check(said == run("text", "sample", "--model", model, "--prompt", "the cat", "--tokens", 24, "--greedy", "--device", "cpu"),
       "on LibTorch's CPU it says the same", said)
+check(said == run("text", "sample", "--model", model, "--prompt", "the cat", "--tokens", 24, "--greedy", "--plugin", "cpu", "--mesh", "tensor=2"),
+      "two devices that share it say the same", said)
 scored = run("text", "score", "--model", model, "--tokens", tokens / "test-*.bin", "--no-begin", "--plugin", "cpu")
 perplexity = float(re.search(r"perplexity\D*([0-9.]+)", scored)[1])
 measured = float(found["clm", 1][-1]["Perplexity/test"]) if "Perplexity/test" in found["clm", 1][-1] else None

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "sluice/base/error.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/flags/flag.h"
 #include "sluice/device/device.h"
+#include "sluice/device/sharding/shard.h"
 #include "sluice/session/pretrained/pretrained.h"
 #include "sluice/train/recipe/choice.h"
+#include "sluice/train/recipe/parsed.h"
 
 namespace sluice::cli {
 
@@ -21,7 +24,10 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   add_flags(app, {{"Options", "--device", train::choice("--device", flags.device), "",
                    "Compute on xla, which --plugin chooses, or on cpu, LibTorch's own CPU"},
                   {"Options", "--precision", train::choice("--precision", flags.precision), "",
-                   "Hold the weights and compute with them in this type"}});
+                   "Hold the weights and compute with them in this type"},
+                  {"Options", "--mesh", train::parsed("--mesh", flags.mesh), "",
+                   "Share the model among the devices of this process: tensor=4, or fsdp=2,tensor=2; empty: "
+                   "one device"}});
   app.add_option("--plugin", flags.plugin, kPluginHelp);
 }
 
@@ -51,15 +57,23 @@ base::Result<text::Tokenizer> model_tokenizer(const ModelFlags& flags) {
 }
 
 models::LanguageModelPtr ready_model(const ModelFlags& flags) {
+  if (flags.device == train::DeviceKind::kCpu && !flags.mesh.empty())
+    throw_error(Code::kInvalidArgument, base::str("--mesh ", flags.mesh.str(),
+                                                  " needs --device xla: cpu is LibTorch's own, one device"));
   models::LanguageModelPtr model = load_pretrained(flags.folder);
   model->eval();
   if (flags.precision == train::Precision::kBf16) model->to(torch::kBFloat16);
   if (flags.device == train::DeviceKind::kCpu) return model;
   DeviceOptions options;
   options.plugin = flags.plugin;
-  options.devices = 1;
-  init(options);
-  model->to(torch::Device(torch::kXLA, 0));
+  if (flags.mesh.empty()) {
+    options.devices = 1;
+    init(options);
+    model->to(torch::Device(torch::kXLA, 0));
+  } else {
+    init(flags.mesh, options);
+    shard(*model);
+  }
   return model;
 }
 
