@@ -12,15 +12,18 @@
 #include <vector>
 
 #include "sluice/base/export.h"
+#include "sluice/mesh/rules.h"
 
 SLUICE_API_BEGIN
 namespace sluice::models {
 
 // A module with one input tensor (a batch) and one output tensor (logits, batch × classes, f32 unless under
 // autocast).
-class Model : public torch::nn::Module {
+class Model : public torch::nn::Module, public LaidOutModel {
  public:
   virtual torch::Tensor forward(torch::Tensor input) = 0;
+  // How its parameters lie over a mesh. The transformer has rules; the other models have small products.
+  std::vector<ShardRule> shard_rules() const override { return {}; }
 };
 using ModelPtr = std::shared_ptr<Model>;
 

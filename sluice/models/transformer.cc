@@ -35,6 +35,18 @@ class Transformer : public Model {
       if (parameter.dim() > 1) torch::nn::init::xavier_uniform_(parameter);
   }
 
+  // The heads' projections, the feed-forward and the vocabulary lie over `tensor`, and the tables of words
+  // and positions along their width over fsdp.
+  std::vector<ShardRule> shard_rules() const override {
+    const int64_t heads = options_.heads;
+    return {{"embedding.weight", "tensor", 0},
+            {"position", "fsdp", 2},
+            {"encoder.layers.*.self_attn.in_proj_weight", "tensor", 0, heads},
+            {"encoder.layers.*.self_attn.out_proj.weight", "tensor", 1, heads},
+            {"encoder.layers.*.linear1.weight", "tensor", 0},
+            {"encoder.layers.*.linear2.weight", "tensor", 1}};
+  }
+
   torch::Tensor forward(torch::Tensor x) override {
     if (!embedding_) return fc_(encode(patches_(x).flatten(2).transpose(1, 2), {}).mean(1));
     const torch::Tensor h = embedding_(x);

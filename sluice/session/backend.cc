@@ -4,8 +4,11 @@
 #include <ATen/autocast_mode.h>
 #include <torch/nn/module.h>
 
+#include <algorithm>
+
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
+#include "sluice/base/log.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/program/program.h"
@@ -55,11 +58,26 @@ Backend::Backend(const std::string& device, const DeviceOptions& options, const 
   processes_ = options.processes;
 }
 
-void Backend::place(torch::nn::Module& module) const {
-  if (is_xla() && !sluice::mesh().empty())
-    shard(module);
+Mesh Backend::mesh() const { return is_xla() ? sluice::mesh() : Mesh(); }
+
+void Backend::place(torch::nn::Module& module, const std::vector<ShardRule>& rules) const {
+  const std::vector<at::Tensor> parameters = module.parameters();
+  const auto is_laid_out = [](const at::Tensor& parameter) { return sluice::is_laid_out(parameter); };
+  const bool is_done =
+      rules.empty() && std::any_of(parameters.begin(), parameters.end(), is_laid_out);  // by the caller
+  if (!mesh().empty() && !is_done)
+    shard(module, rules);
   else
     module.to(device_);
+}
+
+void Backend::warn_of_flat_vectors() const {
+  const Mesh devices = mesh();
+  if (devices.empty() || warned_of_flat_vectors_) return;
+  warned_of_flat_vectors_ = true;
+  base::warn("an optimizer that evaluates its loss several times (LBFGS) joins all parameters, and its ",
+             "history, into vectors that are whole on every device of the mesh ", devices.str(),
+             ": more devices do not lessen its memory. Adam's state lies like the parameters");
 }
 
 at::Tensor Backend::upload(const std::vector<at::Tensor>& one_per_replica) const {

@@ -14,6 +14,7 @@
 
 #include "sluice/device/device.h"
 #include "sluice/mesh/mesh.h"
+#include "sluice/mesh/rules.h"
 #include "sluice/pjrt/device.h"
 #include "sluice/stablehlo/flops.h"
 #include "sluice/stablehlo/layer_work.h"
@@ -67,8 +68,12 @@ class Backend {
   int local_replicas() const { return local_replicas_; }
   int first_replica() const { return first_replica_; }
 
+  // The mesh of the device, with all sizes; empty without one.
+  Mesh mesh() const;
   // Moves a module to the device, laid out over the mesh if there is one. What is there already stays.
-  void place(torch::nn::Module& module) const;
+  void place(torch::nn::Module& module, const std::vector<ShardRule>& rules = {}) const;
+  // Warns once, with a mesh, that an optimizer such as LBFGS joins all parameters into whole vectors.
+  void warn_of_flat_vectors() const;
   at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) const;
   // Later writes to the tensor do not change what arrives.
   Pending fetch(const at::Tensor& tensor) const;
@@ -102,6 +107,7 @@ class Backend {
   at::Device device_;
   int local_replicas_ = 1, first_replica_ = 0;
   int processes_ = 1;
+  mutable bool warned_of_flat_vectors_ = false;
 };
 
 }  // namespace sluice::sessions

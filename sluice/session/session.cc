@@ -223,7 +223,9 @@ void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replic
 }
 
 torch::Device Session::device() const { return state_->backend->device(); }
-void Session::place(torch::nn::Module& module) { state_->backend->place(module); }
+void Session::place(torch::nn::Module& module, const std::vector<ShardRule>& rules) {
+  state_->backend->place(module, rules);
+}
 int Session::replicas() const { return state_->backend->replicas(); }
 int Session::local_replicas() const { return state_->backend->local_replicas(); }
 int Session::first_replica() const { return state_->backend->first_replica(); }
@@ -324,6 +326,7 @@ void Session::step(const std::vector<torch::optim::Optimizer*>& optimizers, cons
 torch::Tensor Session::step(torch::optim::Optimizer& optimizer,
                             const std::function<torch::Tensor()>& closure) {
   device::refuse_replay("an optimizer that evaluates its loss several times decides by values");
+  state_->backend->warn_of_flat_vectors();
   state_->meter.step(base::monotonic_seconds());
   torch::Tensor loss = optimizer.step([&] {
     torch::Tensor value = closure();

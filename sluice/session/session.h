@@ -32,6 +32,7 @@
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/mesh/mesh.h"
+#include "sluice/mesh/rules.h"
 #include "sluice/session/feed.h"
 #include "sluice/session/rates/step_rates.h"
 
@@ -105,8 +106,9 @@ class Session {
   bool is_leader() const;  // the process that prints and saves
   int64_t steps() const;   // the number of steps so far
 
-  // Moves a module to the device, laid out over the mesh if there is one. What is there already stays.
-  void place(torch::nn::Module& module);
+  // Moves a module to the device, laid out over the mesh if there is one: by these rules, then by the model's
+  // own (docs/sharding.md). Without rules, a module that sluice::shard has laid out stays as it is.
+  void place(torch::nn::Module& module, const std::vector<ShardRule>& rules = {});
 
   // Returns one epoch of batches on the device: prefetched, split by replica, with images normalised there.
   Feed feed(const data::Dataset& dataset, const FeedOptions& options = {});

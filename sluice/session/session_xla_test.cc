@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "sluice/base/files/file.h"
+#include "sluice/device/sharding/shard.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/session/files/save.h"
 
@@ -191,6 +192,54 @@ TEST(SessionOnXla, ASettledSnapshotIsOneCopyForAllReplicas) {
     settle(snapshot);
     EXPECT_EQ(snapshot.model[0].second.get().size(), 1U);
     EXPECT_TRUE(torch::equal(snapshot.model[0].second.get().front(), before));
+  }
+  shutdown();
+}
+
+Session mesh_session(const char* mesh) {
+  if (is_initialized()) shutdown();
+  Options options;
+  options.device = "xla";
+  options.xla.plugin = "cpu";
+  options.mesh = Mesh::parse(mesh);
+  return start(options);
+}
+
+// The caller's rules come first, and what sluice::shard has laid out stays so.
+TEST(SessionOnXla, PlacesByTheCallersRules) {
+  {
+    auto session = mesh_session("fsdp=2");
+    torch::nn::Linear layer(512, 256);  // by default it lies along its larger dimension
+    session.place(*layer);
+    EXPECT_EQ(layout_of(layer->weight).str(), "[-, fsdp]");
+    session.place(*layer, {{"weight", "fsdp", 0}});
+    EXPECT_EQ(layout_of(layer->weight).str(), "[fsdp, -]");
+    session.place(*layer);
+    EXPECT_EQ(layout_of(layer->weight).str(), "[fsdp, -]");
+  }
+  shutdown();
+}
+
+TEST(SessionOnXla, SaysThatLbfgsHoldsWholeVectors) {
+  {
+    auto session = mesh_session("fsdp=2");
+    torch::nn::Linear layer(4, 2);
+    session.place(*layer);
+    torch::optim::LBFGS optimizer(layer->parameters(), torch::optim::LBFGSOptions(0.1).max_iter(2));
+    const torch::Tensor x = session.upload({torch::ones({4, 4})});
+    testing::internal::CaptureStderr();
+    for (int step = 0; step < 2; ++step)
+      session.step(optimizer, [&] {
+        optimizer.zero_grad();
+        torch::Tensor loss = layer(x).square().mean();
+        loss.backward();
+        return loss;
+      });
+    const std::string said = testing::internal::GetCapturedStderr();
+    const char* const expected =
+        "joins all parameters, and its history, into vectors that are whole on every";
+    EXPECT_THAT(said, testing::HasSubstr(expected));
+    EXPECT_EQ(said.find(expected), said.rfind(expected));
   }
   shutdown();
 }

@@ -13,6 +13,7 @@
 #include "sluice/base/log.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/gradients.h"
 
 namespace sluice::device {
 
@@ -160,6 +161,7 @@ void pass_on(const Trace& trace, uint32_t number, KnownLayouts& known) {
 
 std::vector<LayoutRef> layouts_of_outputs(const Trace& trace, const Plan& plan, const Mesh& mesh,
                                           const std::vector<uint32_t>& output_of) {
+  lay_out_gradients(mesh);
   KnownLayouts known;
   size_t i = 0;
   for (LazyStorage* s = trace.first_pending(); s != nullptr; s = s->next, ++i) {

@@ -47,9 +47,10 @@ std::vector<size_t> buffers_to_read(const Data& data);
 at::Tensor joined_blocks(const Data& data, const std::vector<size_t>& buffers,
                          const std::vector<at::Tensor>& blocks);
 
-// Returns the layouts of a plan's results. A result lies as the tensor that it replaces. A value of the same
-// shape that such a result is computed from, element for element (a gradient, the optimizer's state), lies
-// like it, if it is a result too. All others are whole on every device.
+// Returns the layouts of a plan's results. A result lies as the tensor that it replaces, and the gradient of
+// a laid-out parameter like the parameter. A value of the same shape that such a result is computed from,
+// element for element (a gradient, the optimizer's state), lies like it, if it is a result too. All others
+// are whole on every device.
 std::vector<LayoutRef> layouts_of_outputs(const Trace& trace, const Plan& plan, const Mesh& mesh,
                                           const std::vector<uint32_t>& output_of);
 

@@ -5,6 +5,7 @@
 #include "sluice/base/text/strings.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/gradients.h"
 #include "sluice/device/sharding/layouts.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/transfer.h"
@@ -50,18 +51,33 @@ Layout layout_of(const at::Tensor& tensor) {
   return device::whole_or(device::materialize(tensor)->layout, static_cast<size_t>(tensor.dim()));
 }
 
+bool is_laid_out(const at::Tensor& tensor) {
+  if (!device::on_device(tensor)) return false;
+  const auto lock = device::lock_trace();
+  return device::LazyStorage::of(tensor)->layout != nullptr;
+}
+
 ParameterLayouts shard_parameters(const std::vector<std::pair<std::string, at::Tensor>>& parameters,
-                                  const std::vector<at::Tensor>& buffers,
-                                  const std::vector<ShardRule>& rules) {
+                                  const std::vector<at::Tensor>& buffers, const std::vector<ShardRule>& rules,
+                                  const std::vector<ShardRule>& model_rules) {
   std::vector<NamedShape> shapes;
   for (const auto& [name, parameter] : parameters) shapes.push_back({name, parameter.sizes().vec()});
-  ParameterLayouts found = parameter_layouts(mesh(), shapes, rules);
-  for (const std::string& whole : found.whole)
-    base::warn("a large parameter stays whole on every device: ", whole);
+  ParameterLayouts found = parameter_layouts(mesh(), shapes, rules, model_rules);
+  bool moved = false;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& parameter = parameters[i].second;
-    if (device::on_device(parameter) && layout_of(parameter) == found.layouts[i].on(mesh())) continue;
-    parameter.set_data(shard(parameter, found.layouts[i]));
+    if (!device::on_device(parameter) || layout_of(parameter) != found.layouts[i].on(mesh())) {
+      parameter.set_data(shard(parameter, found.layouts[i]));
+      moved = true;
+    }
+    device::lay_out_gradient_of(parameter);
+  }
+  // Not again if a trainer places a model that lies so already.
+  if (moved) {
+    for (const std::string& whole : found.whole)
+      base::warn("a large parameter stays whole on every device: ", whole);
+    for (const std::string& unfit : found.unfit)
+      base::warn("a rule of the model does not fit the mesh: ", unfit);
   }
   for (const at::Tensor& buffer : buffers) {
     if (buffer.defined() && !device::on_device(buffer))

@@ -40,17 +40,38 @@ Layout layout_of(const at::Tensor& tensor);
 
 // Moves parameters to the device, each laid out by its name and the rules (mesh/rules.h), and buffers, which
 // stay whole. Each parameter goes to the devices in blocks: no device ever holds all of it. Parameters that
-// lie so already stay as they are. Warns of large parameters that stay whole.
+// lie so already stay as they are. Warns of large parameters that stay whole, and of rules of the model that
+// the mesh does not fit. Gradients of these parameters that a program keeps lie like them.
 ParameterLayouts shard_parameters(const std::vector<std::pair<std::string, at::Tensor>>& parameters,
                                   const std::vector<at::Tensor>& buffers,
-                                  const std::vector<ShardRule>& rules = {});
-// Does so for a torch::nn::Module: in place of module.to(device).
+                                  const std::vector<ShardRule>& rules = {},
+                                  const std::vector<ShardRule>& model_rules = {});
+
+// Returns the rules that a module and the modules in it come with (LaidOutModel), with patterns for the
+// module's names.
+template <typename Module>
+std::vector<ShardRule> rules_of_model(const Module& module) {
+  if (const auto* const own = dynamic_cast<const LaidOutModel*>(&module)) return own->shard_rules();
+  std::vector<ShardRule> all;
+  for (const auto& child : module.named_children()) {
+    for (ShardRule& rule : rules_of_model(*child.value())) {
+      rule.pattern = child.key() + '.' + rule.pattern;
+      all.push_back(std::move(rule));
+    }
+  }
+  return all;
+}
+
+// Does so for a torch::nn::Module: in place of module.to(device). `rules` come before the model's own.
 template <typename Module>
 ParameterLayouts shard(Module& module, const std::vector<ShardRule>& rules = {}) {
   std::vector<std::pair<std::string, at::Tensor>> parameters;
   for (const auto& item : module.named_parameters()) parameters.emplace_back(item.key(), item.value());
-  return shard_parameters(parameters, module.buffers(), rules);
+  return shard_parameters(parameters, module.buffers(), rules, rules_of_model(module));
 }
+
+// Returns whether sluice::shard has laid out this tensor, so that every device holds a part of it.
+bool is_laid_out(const at::Tensor& tensor);
 
 }  // namespace sluice
 SLUICE_API_END

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
+#include "sluice/mesh/rules.h"
 #include "sluice/models/language/options.h"
 
 SLUICE_API_BEGIN
@@ -45,10 +46,16 @@ struct LanguageCache {
   int64_t capacity = 0, used = 0;  // slots
 };
 
-class LanguageModel : public torch::nn::Module {
+// Returns how a model's parameters lie over a mesh (docs/sharding.md): the heads' projections, the
+// feed-forward and the vocabulary over `tensor`, the tables of words and positions along their width over
+// fsdp. The first rule that matches a name counts.
+std::vector<ShardRule> language_shard_rules(const LanguageOptions& options);
+
+class LanguageModel : public torch::nn::Module, public LaidOutModel {
  public:
   explicit LanguageModel(LanguageOptions options) : options_(std::move(options)) {}
   const LanguageOptions& options() const { return options_; }
+  std::vector<ShardRule> shard_rules() const override { return language_shard_rules(options_); }
 
   // Returns the layers' output for the tokens: [batch, length, width]. In gpt2 and llama a place sees itself
   // and the places before it, in roberta the whole sequence; with `documents` only places of the same
