@@ -6,8 +6,10 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
 #include "sluice/data/memory.h"
+#include "sluice/device/sharding/shard.h"
 #include "sluice/models/eval_mode.h"
 #include "sluice/models/models.h"
+#include "sluice/session/backend.h"
 #include "sluice/train/classification.h"
 #include "sluice/train/evaluation/evaluate.h"
 #include "sluice/train/evaluation/predictions.h"
@@ -70,6 +72,12 @@ Session start_session(const TrainOptions& options) {
   return started;
 }
 
+// Returns the rows of one replica's batch, which the mesh divides if there is one.
+int64_t fitting_rows(const TrainOptions& options, const Session& session) {
+  check_rows(options, session.backend().mesh());
+  return rows_per_replica(options, session.replicas());
+}
+
 void check_steps(const Steps& steps, const TrainOptions& options, bool has_test) {
   if (static_cast<bool>(steps.training_step) == static_cast<bool>(steps.updating_step))
     throw_error(Code::kInvalidArgument,
@@ -105,7 +113,8 @@ struct Trainer::State {
   explicit State(const TrainOptions& given)
       : options(trainer_detail::settled(given)),
         session(trainer_detail::start_session(options)),
-        train(options, /*training=*/true, rows_per_replica(options, session.replicas()), session.replicas()) {
+        train(options, /*training=*/true, trainer_detail::fitting_rows(options, session),
+              session.replicas()) {
     const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : train.rows();
     settle_tokens(train, options);
     choose_folder();
@@ -256,8 +265,8 @@ TrainResult train_images(const TrainOptions& options, const Callbacks& callbacks
   Trainer trainer(options);
   for (const auto& callback : callbacks) trainer.add(callback);
   torch::manual_seed(options.seed);
-  auto model = models::create(options.model,
-                              {options.classes, trainer.channels(), trainer.image_size(), options.recompute});
+  auto model = models::create(options.model, {options.classes, trainer.channels(), trainer.image_size(),
+                                              recomputes(options, trainer.session().backend().mesh())});
   if (!options.find_lr) return trainer.fit(model);
   trainer.find_learning_rate(model);
   return {};
@@ -265,11 +274,15 @@ TrainResult train_images(const TrainOptions& options, const Callbacks& callbacks
 
 TrainResult train_language(const TrainOptions& options, const Callbacks& callbacks) {
   // The rows of a batch depend on the number of replicas, which is known only once the device is open.
+  TrainOptions of_task = options;
   std::optional<LanguageTask> task;
   TrainOptions own = options;
   own.weights.clear();  // the task has loaded them
   Trainer trainer(own, [&](int replicas) {
-    task.emplace(options, rows_per_replica(options, replicas));
+    const Mesh devices = options.device == DeviceKind::kXla ? mesh() : Mesh();
+    check_rows(options, devices);
+    of_task.recompute = recomputes(options, devices);
+    task.emplace(of_task, rows_per_replica(options, replicas));
     return task->sets();
   });
   for (const auto& callback : callbacks) trainer.add(callback);

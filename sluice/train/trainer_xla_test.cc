@@ -111,6 +111,15 @@ TEST(TrainerOnXla, AMeshTrainsAsOneDeviceDoes) {
     EXPECT_TRUE(torch::allclose(found[i].second, expected[i].second, 1e-4, 1e-5)) << expected[i].first;
     EXPECT_TRUE(torch::allclose(resumed[i].second, expected[i].second, 1e-4, 1e-5)) << expected[i].first;
   }
+  options.resume = {};
+  options.batch_size = 18;
+  try {
+    (void)trained("refused", "data=2,fsdp=2", 2);
+    ADD_FAILURE() << "a batch of 18 over four devices";
+  } catch (const Error& error) {
+    testing::internal::GetCapturedStdout();
+    EXPECT_THAT(error.what(), testing::HasSubstr("--batch-size 18 is not a multiple of data=2 × fsdp=2 = 4"));
+  }
   shutdown();
 }
 

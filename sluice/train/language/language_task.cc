@@ -142,11 +142,11 @@ models::LanguageOptions LanguageTask::model_options() const {
     models::LanguageOptions model =
         models::parse_language_config(base::value_or_throw(base::read_file(path)), path);
     model.classes = options_.task == Task::kClassify ? options_.classes : 0;
-    model.recompute = options_.recompute;
+    model.recompute = options_.recompute.value_or(false);
     return model;
   }
   models::LanguageOptions model = models::language_preset(options_.model);
-  model.recompute = options_.recompute;
+  model.recompute = options_.recompute.value_or(false);
   if (options_.task == Task::kClassify) model.classes = options_.classes;
   if (vocabulary_ > 0) {
     if (vocabulary_ != model.vocabulary || tokenizer_) {
@@ -189,8 +189,8 @@ void LanguageTask::make_model() {
     if (!options_.model.empty())
       detail::refuse(base::str(options_.weights, " says itself what the model is: leave --model out"));
     torch::manual_seed(options_.seed);
-    model_ =
-        load_pretrained(options_.weights, {.new_classes = fresh_classes(), .recompute = options_.recompute});
+    model_ = load_pretrained(
+        options_.weights, {.new_classes = fresh_classes(), .recompute = options_.recompute.value_or(false)});
   } else {
     if (options_.model.empty())
       detail::refuse(base::str("--weights ", options_.weights,

@@ -21,7 +21,9 @@ struct MachineSection {
   std::vector<int> device_ids;
   Mesh mesh;  // the devices share one model; empty: SLUICE_MESH, else each has all of it
   Precision precision = Precision::kF32;
-  bool recompute = false;        // compute layers again in the backward pass (models::TransformerOptions)
+  // Compute layers again in the backward pass (models::TransformerOptions); unset: with a mesh whose fsdp is
+  // above 1, if the model has such layers.
+  std::optional<bool> recompute;
   bool sync_batch_norm = false;  // statistics over all replicas' batches
   int64_t check_replicas = 0;    // compare the parameters on all replicas every N steps; 0: never
   std::optional<bool> cpu_kernels, strict, detect_anomaly, exact;  // see DeviceOptions

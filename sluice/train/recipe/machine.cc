@@ -54,7 +54,7 @@ std::vector<base::Flag> machine_rows(TrainOptions& o) {
           .idle(without_xla(o)),
       Flag{"Machine", "--precision", choice("--precision", o.precision), "", "Compute products of the forward and backward pass in this type (weights stay f32)"}
           .setting(ranks::kPrecision),
-      Flag{"Machine", "--recompute", &o.recompute, "", "Compute the layers of a transformer or a language model again in the backward pass: less memory, a third more work"},
+      Flag{"Machine", "--recompute", &o.recompute, "", "Compute the layers of a transformer or a language model again in the backward pass: less memory, a third more work; default: with --mesh and fsdp above 1"},
       Flag{"Machine", "--sync-batch-norm", &o.sync_batch_norm, "", "Compute BatchNorm's statistics over the batches of all replicas"}
           .idle(without_xla(o)),
       Flag{"Machine", "--check-replicas", &o.check_replicas, "steps", "Compare the weights on all replicas every N steps (slow); 0: never"}

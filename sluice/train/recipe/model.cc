@@ -55,7 +55,7 @@ void check_model(const TrainOptions& o) {
                 base::str("the model is missing: give it with --model (", base::join(known, ", "), ")"));
   // create() has the messages.
   if (std::find(known.begin(), known.end(), o.model) == known.end()) models::create(o.model, {});
-  if (o.recompute && o.model != "transformer") models::create(o.model, {.recompute = true});
+  if (o.recompute.value_or(false) && o.model != "transformer") models::create(o.model, {.recompute = true});
 }
 
 void check_classes(const TrainOptions& o) {

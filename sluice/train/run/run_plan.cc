@@ -4,6 +4,38 @@
 #include "sluice/base/text/strings.h"
 
 namespace sluice::train {
+namespace run_plan_detail {
+
+// Devices of the axes data and fsdp get parts of a batch.
+void check_divided(const std::string& flag, int64_t rows, const Mesh& mesh) {
+  const int64_t data = mesh.size("data"), fsdp = mesh.size("fsdp"), parts = data * fsdp;
+  if (rows % parts == 0) return;
+  const int64_t below = rows / parts * parts;
+  throw_error(Code::kInvalidArgument,
+              base::str(flag, " ", rows, " is not a multiple of data=", data, " × fsdp=", fsdp, " = ", parts,
+                        " of the mesh ", mesh.str(), ": choose ",
+                        below > 0 ? base::str(below, " or ") : std::string(), below + parts));
+}
+
+}  // namespace run_plan_detail
+
+void check_rows(const TrainOptions& options, const Mesh& mesh) {
+  using run_plan_detail::check_divided;
+  if (mesh.empty()) return;
+  if (!options.shapes.empty()) {
+    for (const auto& shape : options.shapes) check_divided("--shapes with rows", shape.rows, mesh);
+  } else if (options.global_batch_size > 0) {
+    check_divided("--global-batch-size / --accumulate =", rows_per_replica(options, /*replicas=*/1), mesh);
+  } else {
+    check_divided("--batch-size", options.batch_size, mesh);
+  }
+  if (options.test_batch_size > 0) check_divided("--test-batch-size", options.test_batch_size, mesh);
+}
+
+bool recomputes(const TrainOptions& options, const Mesh& mesh) {
+  const bool has_layers = is_language(options.task) || options.model == "transformer";
+  return options.recompute.value_or(has_layers && mesh.size("fsdp") > 1);
+}
 
 int64_t rows_per_replica(const TrainOptions& options, int replicas) {
   if (options.global_batch_size == 0) return options.batch_size;

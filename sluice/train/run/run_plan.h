@@ -22,4 +22,11 @@ RunPlan plan_run(const Input& train, const TrainOptions& options);
 // Returns the batch size of one replica from the options. Throws if a global batch size does not divide.
 int64_t rows_per_replica(const TrainOptions& options, int replicas);
 
+// Throws kInvalidArgument, which names the flag and the numbers that would do, unless the mesh divides the
+// rows of all batches that the options describe.
+void check_rows(const TrainOptions& options, const Mesh& mesh);
+// Returns whether the run computes layers again: as the options say, else if fsdp is above 1 and the model
+// has such layers.
+bool recomputes(const TrainOptions& options, const Mesh& mesh);
+
 }  // namespace sluice::train
