@@ -14,10 +14,10 @@
 
 namespace sluice::cloud {
 
-// Returns whether a file of which the store holds the first `held` bytes, and which cannot be appended to
-// there, has grown enough to be sent whole again: to twice its size where the store appends to larger objects
-// (S3: from 5 MiB on), so that the wholes together are at most twice the last one; by an eighth where it
-// never appends.
+// The store holds the first `held` bytes of a file as an object that it does not append to. Returns whether
+// the file has grown enough to be sent whole again: to twice its size where the store appends to larger
+// objects (S3: from 5 MiB on), so that the wholes together are at most twice the last one; by an eighth where
+// it never appends.
 bool has_grown_enough(const Store& store, std::uint64_t held, std::uint64_t size);
 
 // Each new byte is sent once, so that the traffic is about the size of the file. The whole file is sent when
