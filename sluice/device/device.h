@@ -47,7 +47,7 @@ struct DeviceOptions {
   int64_t kept_operations = 0;
   // Let XLA's CPU plugin call oneDNN where oneDNN is faster (SLUICE_CPU_KERNELS; on).
   std::optional<bool> cpu_kernels;
-  // Of these, leave out some (SLUICE_WITHOUT_KERNELS, comma-separated), to find out which one a wrong value
+  // Leave out kernels by name (SLUICE_WITHOUT_KERNELS, comma-separated), to find out which one a wrong value
   // or a slow step comes from. Unknown names throw; the error lists all names.
   std::vector<std::string> without_kernels = {};
   std::optional<bool> cache;  // keep compiled programs on disk (SLUICE_CACHE; on)
