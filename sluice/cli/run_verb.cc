@@ -102,6 +102,7 @@ std::vector<Flag> end_rows(RunFlags& f) {
       raw_row(f.job.raw, "End"),
       Flag{"End", "--detach", &f.job.detached, "", "Return when all workers run; they continue without this terminal"},
       Flag{"End", "--dry-run", &f.dry_run, "", "Print the exact commands and scripts, and run nothing"},
+      Flag{"End", "--log-size", &f.job.log_size, "MiB", "Limit the space of each log, here and on its host: the beginning and the end are kept (0: keep everything)", {0, 1'048'576}},
       Flag{"End", "--log-bucket", &f.log_bucket, "", "gs://BUCKET/PREFIX, or s3:// and az://: the logs go there too, below the run's name, while they grow and at the end"},
       // For `sluice keep`, which starts this program: if keep is killed, the run ends as by SIGTERM.
       Flag{"", "--end-with-parent", &f.end_with_parent, "", ""}.hidden(),
@@ -241,7 +242,7 @@ std::string engine_file(const RunFlags& flags, const CLI::App& app) {
                            "--tpu",        "--zone",       "--project",      "--worker",
                            "--log-bucket", "--sync",       "--program",      "--heartbeat-timeout",
                            "--lease",      "--grace",      "--raw",          "--detach",
-                           "--dry-run"}) {
+                           "--dry-run",    "--log-size"}) {
     if (count(app, flag) > 0)
       throw Usage(base::str(flag, " is for runs that sluice starts itself; with ", engine,
                             " the engine finds hosts, copies and ends workers"));

@@ -71,6 +71,11 @@ bool is_worth_another_try(const Ending& ending) {
   return ending.status != 2 && ending.status != 21 && ending.status != 126 && ending.status != 127;
 }
 
+std::string last_file_of(const std::string& log) {
+  const auto parts = log_parts(log);
+  return parts.empty() ? log : parts.back().path;
+}
+
 std::string name_of(const Job& job, int worker) {
   return base::str("worker ", worker, " (", job.workers[static_cast<size_t>(worker)].address, ")");
 }
@@ -80,7 +85,7 @@ std::string name_of(const Job& job, int worker) {
 base::Result<std::unique_ptr<Client>> Client::open(RunRecord record, bool background) {
   SLUICE_OK(base::make_private_folder(run_folder(record.job.id)));
   SLUICE_TRY(Console console, Console::open(base::join_path(run_folder(record.job.id), "merged.log"),
-                                            background, record.job.raw));
+                                            log_bytes(record.job), background, record.job.raw));
   SLUICE_TRY(auto lock, RunLock::take(record.job.id));
   if (!lock)
     return base::fail(Code::kFailedPrecondition, "run ", record.job.id, " is looked after by another client");
@@ -272,7 +277,7 @@ std::string Client::describe_failure(const RoundResult& result, int attempt_or_s
   std::string text = base::str(name_of(job, first), ": ", describe(job, ending));
   const std::string end = last_lines(log, kFailureLines);
   for (const std::string& line : base::split(base::trim(end), '\n')) text += "\n    " + line;
-  text += base::str("\n  ", end.empty() ? "(nothing is in " : "(the end of ", log, ")");
+  text += base::str("\n  ", end.empty() ? "(nothing is in " : "(the end of ", last_file_of(log), ")");
   std::vector<int> others;
   for (size_t i = 0; i < result.endings.size(); ++i)
     if (static_cast<int>(i) != first && result.endings[i] && is_failure(*result.endings[i]))

@@ -1,15 +1,13 @@
 #include "sluice/pod/console.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <utility>
+#include <system_error>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/files/file.h"
 #include "sluice/base/text/strings.h"
 
 namespace sluice::pod {
@@ -31,7 +29,7 @@ void say(const std::string& text) {
   std::fprintf(stderr, "sluice run: %s\n", shown.c_str());
 }
 
-bool write_all(int descriptor, const std::string& bytes) {
+bool write_all(int descriptor, std::string_view bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t count = ::write(descriptor, bytes.data() + done, bytes.size() - done);
@@ -41,30 +39,17 @@ bool write_all(int descriptor, const std::string& bytes) {
   return true;
 }
 
-base::Result<Console> Console::open(const std::string& merged_log, bool quiet, bool raw) {
-  const int file = ::open(merged_log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (file < 0) return base::fail_errno(errno, "write", merged_log);
-  return Console(file, quiet, !raw);
-}
-
-Console::Console(Console&& other) noexcept
-    : file_(std::exchange(other.file_, -1)),
-      quiet_(other.quiet_),
-      filtered_(other.filtered_),
-      cut_off_(other.cut_off_),
-      is_incomplete_(other.is_incomplete_),
-      to_show_(std::move(other.to_show_)) {}
-
-Console::~Console() {
-  if (file_ >= 0) ::close(file_);
+base::Result<Console> Console::open(const std::string& merged_log, uint64_t most, bool quiet, bool raw) {
+  SLUICE_TRY(LogFile log, LogFile::open(merged_log, most));
+  return Console(std::move(log), quiet, !raw);
 }
 
 void Console::add(const std::string& lines) {
   if (lines.empty()) return;
   const std::string shown = filtered_ ? harmless(lines) : lines;
-  if (file_ >= 0 && !write_all(file_, shown)) {
+  if (log_ && !log_->add(shown)) {
     say("cannot write merged.log any longer: " + std::string(std::generic_category().message(errno)));
-    ::close(std::exchange(file_, -1));
+    log_.reset();
   }
   if (!quiet_ && !cut_off_ && !is_incomplete_) to_show_ += shown;
 }

@@ -4,10 +4,13 @@
 
 #include <poll.h>
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sluice/base/result.h"
+#include "sluice/pod/log.h"
 #include "sluice/pod/terminal.h"
 
 namespace sluice::pod {
@@ -17,12 +20,10 @@ void say(const std::string& text);
 
 class Console {
  public:
-  // Appends to the file. `quiet`: shows nothing. `raw`: writes the workers' bytes unchanged, else without
-  // terminal control sequences, also to files and pipes: their content is shown on a terminal some day.
-  static base::Result<Console> open(const std::string& merged_log, bool quiet, bool raw);
-  Console(Console&& other) noexcept;
-  Console& operator=(Console&&) = delete;
-  ~Console();
+  // Appends to the log, which takes at most `most` bytes (0: no limit). `quiet`: shows nothing. `raw`: writes
+  // the workers' bytes unchanged, else without terminal control sequences, also to files and pipes: their
+  // content is shown on a terminal some day.
+  static base::Result<Console> open(const std::string& merged_log, uint64_t most, bool quiet, bool raw);
 
   // Adds whole lines.
   void add(const std::string& lines);
@@ -39,14 +40,15 @@ class Console {
   void finish(double seconds);
 
  private:
-  Console(int file, bool quiet, bool filtered) : file_(file), quiet_(quiet), filtered_(filtered) {}
+  Console(LogFile log, bool quiet, bool filtered)
+      : log_(std::move(log)), quiet_(quiet), filtered_(filtered) {}
   void lose_output(int error);
-  int file_;
+  std::optional<LogFile> log_;  // nothing: it cannot be written any longer
   bool quiet_, filtered_, cut_off_ = false, is_incomplete_ = false;
   std::string to_show_;
 };
 
 // Appends all bytes; returns false on an error, for example a full disk.
-bool write_all(int descriptor, const std::string& bytes);
+bool write_all(int descriptor, std::string_view bytes);
 
 }  // namespace sluice::pod

@@ -57,12 +57,16 @@ struct Job {
   int lease = 60;               // seconds that the workers continue without an attached client
   int grace = 7;                // seconds from SIGINT to SIGKILL
   int join_timeout = 0;         // seconds in which all workers must have met; 0: no limit
+  int log_size = 1024;          // MiB that each log may take, here and on a worker's host; 0: no limit
   bool detached = false;
   bool raw = false;  // shows the workers' bytes unchanged
 };
 
 // Returns whether the workers are processes of this machine.
 inline bool is_local(const Job& job) { return job.workers.front().host.empty(); }
+
+// Returns the bytes of Job::log_size.
+inline uint64_t log_bytes(const Job& job) { return static_cast<uint64_t>(job.log_size) << 20; }
 
 // Returns `count` processes on this machine.
 std::vector<Worker> local_workers(int count);

@@ -23,7 +23,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Program, path, sha256, bytes, ta
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Job, id, command, workers, coordinator, port, tpu_chips,
                                                 environment, folder, sync, sync_exclude, program, setup, ssh,
                                                 max_restarts, heartbeat_timeout, lease, grace, join_timeout,
-                                                detached, raw)
+                                                log_size, detached, raw)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Ending, status, time, reason, detail)
 
 namespace {

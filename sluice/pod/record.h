@@ -3,6 +3,7 @@
 //   lock           locked by the client that controls the run; its time is the client's last sign of life
 //   worker-N.log   the output of worker N, byte for byte; after a restart worker-N.restart-1.log and so on
 //   setup-N.log    the output of --setup
+//   worker-N.from-P.log   the output from byte P on, after a log has reached a quarter of --log-size (log.h)
 //   merged.log     the lines of all workers in the order of their arrival
 //   client.log     the client's own messages when it runs in the background
 //   reserve        room for the last run.json if the disk becomes full

@@ -1,8 +1,6 @@
 #include "sluice/pod/round.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +9,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/files/file.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/pod/ssh/quote.h"
 #include "sluice/pod/ssh/ssh.h"
 
@@ -22,13 +20,14 @@ constexpr double kPoll = 0.2;      // seconds between looks at the clock
 constexpr double kOpening = 0.01;  // seconds of opening connections between looks at the open ones
 constexpr double kSettle = 0.6;    // after a failure, to hear of an earlier one too
 constexpr double kFarewell = 5;    // for a supervisor's last report after it should have ended its worker
-constexpr double kDetachedPatience = 600;  // without a connection to a host of a detached run
-constexpr int kFirstTries = 3;             // for a connection that was never up
-constexpr int kLocalParallel = 64;         // processes of this machine that may be starting at once
-constexpr double kClosingPoll = 0.005;     // seconds, while a connection's process is about to end
-constexpr int kFirstConnections = 4;       // to hosts, at the beginning
-constexpr double kNextConnection = 0.05;   // seconds until one more may be opened
-constexpr double kWrongClock = 5;          // seconds between two clocks that are reported
+constexpr double kDetachedPatience = 600;   // without a connection to a host of a detached run
+constexpr int kFirstTries = 3;              // for a connection that was never up
+constexpr int kLocalParallel = 64;          // processes of this machine that may be starting at once
+constexpr double kClosingPoll = 0.005;      // seconds, while a connection's process is about to end
+constexpr int kFirstConnections = 4;        // to hosts, at the beginning
+constexpr double kNextConnection = 0.05;    // seconds until one more may be opened
+constexpr uint64_t kKeptOnHost = 16 << 20;  // bytes of a log that stay on the host after they were fetched
+constexpr double kWrongClock = 5;           // seconds between two clocks that are reported
 
 const char* signal_name(int number) {
   const char* name = ::sigabbrev_np(number);
@@ -88,7 +87,8 @@ bool is_failure(const Ending& ending) {
 
 struct Round::Task {
   int worker = 0;
-  int log = -1;
+  std::optional<LogFile> log;
+  uint64_t kept = 0;  // bytes of the output that the host knows to be in the log
   bool log_is_full = false, dismissed = false;
   LineMerger lines;
   std::optional<Link> link;
@@ -99,9 +99,6 @@ struct Round::Task {
 
   Task(int number, const std::string& address)
       : worker(number), lines(base::str(address, " [", number, "] ")) {}
-  ~Task() {
-    if (log >= 0) ::close(log);
-  }
 };
 
 Round::Round(const Job& job, RoundPlan plan, Console& console, Signals& signals)
@@ -112,8 +109,9 @@ Round::Round(const Job& job, RoundPlan plan, Console& console, Signals& signals)
     Task& task = *tasks_.back();
     task.was_up = plan_.attach;
     task.lost_at = base::monotonic_seconds();
-    task.log = ::open(plan_.log_path(worker).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-    if (task.log < 0) say(base::fail_errno(errno, "write", plan_.log_path(worker)).value().what());
+    auto log = LogFile::open(plan_.log_path(worker), log_bytes(job));
+    if (!log) say(log.error().what());
+    if (log) task.log.emplace(std::move(*log));
   }
 }
 
@@ -175,7 +173,6 @@ void Round::open_links() {
 
 void Round::open_link(Task& task) {
   const Worker& worker = job_.workers[static_cast<size_t>(task.worker)];
-  struct stat log {};
   SupervisorSettings settings;
   settings.mode = task.was_up ? "attach" : "start";
   settings.run = job_.id;
@@ -186,7 +183,8 @@ void Round::open_link(Task& task) {
   settings.grace = job_.grace;
   settings.port = task.worker == 0 ? plan_.port : 0;
   settings.clock = !is_local(job_);
-  if (task.log >= 0 && ::fstat(task.log, &log) == 0) settings.offset = static_cast<uint64_t>(log.st_size);
+  settings.space = log_bytes(job_);
+  if (task.log) settings.offset = task.kept = task.log->position();
   settings.script = plan_.script(task.worker);
   ++task.tries;
   auto link = Link::open(shell_command(job_, worker), supervisor_script(settings));
@@ -229,10 +227,7 @@ void Round::move_data() {
     if (!task->link) continue;
     std::string output;
     task->link->move(output, reads_output());
-    if (task->log >= 0 && !task->log_is_full && !write_all(task->log, output)) {
-      task->log_is_full = true;
-      say(base::str("cannot write the log of worker ", task->worker, " any longer: ", std::strerror(errno)));
-    }
+    write_log(*task, output);
     console_.add(task->lines.add(output));
     if (task->link->is_up()) task->was_up = true;
     pass_on_notes(*task);
@@ -243,10 +238,33 @@ void Round::move_data() {
   console_.move();
 }
 
-// The host's copy of the log stays: only that one is complete.
+// Tells the host from time to time what it need not keep any longer.
+void Round::write_log(Task& task, const std::string& output) {
+  if (!task.log || task.log_is_full) return;
+  const uint64_t before = task.log->position();
+  const uint64_t from = task.link->output_from().value_or(0);
+  if (from > before)
+    say(base::str("worker ", task.worker, " (", job_.workers[static_cast<size_t>(task.worker)].address,
+                  "): ", base::size_text(from - before),
+                  " of its output are lost: its log on that host had reached ", job_.log_size,
+                  " MiB before they were fetched (--log-size)"));
+  if (!task.log->skip_to(from) || !task.log->add(output)) {
+    task.log_is_full = true;
+    say(base::str("cannot write the log of worker ", task.worker, " any longer: ", std::strerror(errno)));
+    return;
+  }
+  if (output.empty()) return;
+  const uint64_t now = task.log->position();
+  const uint64_t share = job_.log_size == 0 ? kKeptOnHost : std::min(kKeptOnHost, log_bytes(job_) / 8);
+  if (now - task.kept < share) return;
+  task.kept = now;
+  task.link->order(base::str("have ", now));
+}
+
+// The host's copy of the log stays: only that one has the end.
 void Round::leave_on_host(Task& task) {
   task.link->leave();
-  say(base::str("the log of worker ", task.worker, " is not complete here; all of it is on ",
+  say(base::str("the log of worker ", task.worker, " is not complete here; the rest of it is on ",
                 job_.workers[static_cast<size_t>(task.worker)].address, ", in ~/.local/state/sluice/workers/",
                 job_.id, "/", plan_.name, "-", task.worker, "/log (or below XDG_STATE_HOME there)"));
 }
@@ -274,6 +292,11 @@ void Round::pass_on_notes(Task& task) {
                          "this host cannot contain what a worker starts (that needs perl and a kernel with "
                          "/proc/PID/task/PID/children): a process that cleans its environment and leaves the "
                          "worker's process group stays behind");
+    } else if (words[0] == "untrimmed") {
+      say_once(address + note,
+               who +
+                   "this host cannot give up the beginning of a file (fallocate --punch-hole): the worker's "
+                   "log there has taken more space than --log-size");
     } else if (words[0] == "full") {
       say_once("full disk of " + address, base::str(who, "no space is left on that host for ",
                                                     in_quotes(std::string_view(note).substr(words[0].size())),

@@ -58,6 +58,7 @@ class Round {
   void close_link(Task& task);
   void lose_link(Task& task);
   void set_ending(Task& task, Ending ending);
+  void write_log(Task& task, const std::string& output);
   void leave_on_host(Task& task);
   void pass_on_notes(Task& task);
   void say_once(const std::string& kind, const std::string& text);

@@ -18,6 +18,7 @@
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/pod/client.h"
+#include "sluice/pod/log.h"
 #include "sluice/pod/ssh/quote.h"
 
 namespace sluice::pod {
@@ -79,12 +80,14 @@ base::Result<int> detach(const RunRecord& record) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
 }
 
-// Copies a growing file to standard output, without terminal control sequences unless `raw`.
+// Copies a growing log to standard output, without terminal control sequences unless `raw`.
 class Follower {
  public:
-  Follower(const std::string& path, bool from_end, bool raw)
-      : file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)), filtered_(!raw) {
-    if (file_ >= 0 && from_end) ::lseek(file_, 0, SEEK_END);
+  Follower(std::string path, bool from_end, bool raw) : path_(std::move(path)), filtered_(!raw) {
+    const auto parts = log_parts(path_);
+    if (!from_end || parts.empty()) return;
+    open(parts.back());
+    if (file_ >= 0) position_ += static_cast<uint64_t>(::lseek(file_, 0, SEEK_END));
   }
   ~Follower() {
     if (filtered_) write_all(STDOUT_FILENO, filter_.finish());
@@ -94,15 +97,10 @@ class Follower {
 
   // Copies new bytes; returns false if standard output has no reader.
   bool copy() {
-    char block[16 << 10];
-    ssize_t count;
-    while (file_ >= 0 && (count = ::read(file_, block, sizeof block)) > 0) {
-      const std::string_view bytes(block, static_cast<size_t>(count));
-      if (write_all(STDOUT_FILENO, filtered_ ? filter_.add(bytes) : std::string(bytes))) continue;
-      error_ = errno;
-      return false;
-    }
-    return true;
+    do {
+      if (!copy_file()) return false;
+    } while (open_next());
+    return error_ == 0;
   }
 
   // Fails if standard output could not be written. A reader that closed it is not a failure.
@@ -112,8 +110,41 @@ class Follower {
   }
 
  private:
+  void open(const LogPart& part) {
+    if (file_ >= 0) ::close(file_);
+    file_ = ::open(part.path.c_str(), O_RDONLY | O_CLOEXEC);
+    from_ = position_ = part.from;
+  }
+  bool copy_file() {
+    char block[16 << 10];
+    ssize_t count;
+    while (file_ >= 0 && (count = ::read(file_, block, sizeof block)) > 0) {
+      const std::string_view bytes(block, static_cast<size_t>(count));
+      position_ += bytes.size();
+      if (write_all(STDOUT_FILENO, filtered_ ? filter_.add(bytes) : std::string(bytes))) continue;
+      error_ = errno;
+      return false;
+    }
+    return true;
+  }
+  // Opens the log's next file, if there is one; then nothing more comes to the one before it.
+  bool open_next() {
+    for (const LogPart& part : log_parts(path_)) {
+      if (from_ && part.from <= *from_) continue;
+      if (!copy_file()) return false;
+      if (part.from > position_)
+        say(base::str(base::size_text(part.from - position_), " of this log are not kept (--log-size)"));
+      open(part);
+      return true;
+    }
+    return false;
+  }
+
+  const std::string path_;
   int error_ = 0;
-  int file_;
+  int file_ = -1;
+  std::optional<uint64_t> from_;  // where the last file begins in the log; nothing: none was opened
+  uint64_t position_ = 0;         // in the log
   bool filtered_;
   TerminalFilter filter_;
 };

@@ -24,9 +24,9 @@ std::string supervisor_script(const SupervisorSettings& settings) {
   return base::str("mode=", settings.mode, "\nrun=", quote(settings.run),
                    "\nattempt=", quote(settings.attempt), "\nworker=", settings.worker,
                    "\nlease=", settings.lease, "\npatience=", settings.patience, "\ngrace=", settings.grace,
-                   "\noffset=", settings.offset, "\nport=", settings.port, "\nclock=", settings.clock ? 1 : 0,
-                   "\nkeeper=", quote(kKeeperText), "\nscript=", quote(settings.script), '\n',
-                   kSupervisorText);
+                   "\noffset=", settings.offset, "\nspace=", settings.space, "\nport=", settings.port,
+                   "\nclock=", settings.clock ? 1 : 0, "\nkeeper=", quote(kKeeperText),
+                   "\nscript=", quote(settings.script), '\n', kSupervisorText);
 }
 
 }  // namespace sluice::pod

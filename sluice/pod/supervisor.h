@@ -21,6 +21,7 @@ struct SupervisorSettings {
   int worker = 0;
   int lease = 0, patience = 0, grace = 7;  // seconds
   uint64_t offset = 0;                     // bytes of the log that are already here
+  uint64_t space = 0;                      // bytes that the log may take on the host; 0: no limit
   int port = 0;        // the port where the workers will meet on this host; 0: not on this host
   bool clock = false;  // the supervisor reports its host's time
   std::string script;  // the worker's script

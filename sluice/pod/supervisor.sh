@@ -6,13 +6,15 @@
 #   patience   seconds without a heartbeat until the worker counts as hanging; 0: no limit
 #   grace      seconds from the first signal to the last when the worker is ended
 #   offset     bytes of the worker's log that the client has already
+#   space      bytes of this host's disk that the worker's log may take; 0: no limit
 #   port       at which the workers will meet on this host; 0: not here
 #   clock      1: say this host's time, too
 #   keeper     the text of keeper.pl
 #   script     the text of the worker's own script: environment, folder, command
 # The connection writes the worker's log to standard output, and to standard error lines that begin with
-# "sluice-worker": up [CLOCK], note TEXT, exit STATUS TIME REASON [CLOCK], lost REASON. It reads orders, one a line: beat,
-# stop INT, stop KILL; after `exit` or `lost`: done, which removes the folder.
+# "sluice-worker": up [CLOCK], note TEXT, exit STATUS TIME REASON [CLOCK], lost REASON; before `up`: from OFFSET, if the
+# log's bytes before that one are gone. It reads orders, one a line: beat, stop INT, stop KILL; have OFFSET, when the client
+# has the log's bytes before that one; after `exit` or `lost`: done, which removes the folder.
 #
 # The processes, each of which may be killed without the worker being forgotten:
 #   keeper      if there is perl: waits for the supervisor, and kills what that left
@@ -107,6 +109,37 @@ kill_ticker() {
   read -r children 2>/dev/null <"/proc/$1/task/$1/children"
   kill -s KILL "$1" $children 2>/dev/null
 }
+# Sets `freed` to the number of bytes at the log's beginning that are gone from it.
+look_at_freed() {
+  freed=''
+  read -r freed _ 2>/dev/null <"$folder/freed"
+  freed=${freed:-0}
+}
+# free_log END: the disk gets the log's bytes before END back. Places in the log stay, and the worker may write meanwhile.
+free_log() {
+  look_at_freed
+  [ "$1" -gt "$freed" ] || return
+  put "$folder/freed" "$1"
+  [ -z "$2" ] || end_readers # else they would read zeros
+  fallocate -p -o 0 -l "$1" "$folder/log" 2>/dev/null && return
+  put "$folder/freed" "$freed"
+  : >"$folder/untrimmed"
+}
+# The connections that follow the log: their clients connect again, and learn from where on they can have it.
+end_readers() {
+  for reader in "$folder"/reader-*; do
+    read -r number 2>/dev/null <"$reader" || continue
+    grep -qzxF -e "$folder/log" "/proc/$number/cmdline" 2>/dev/null && kill "$number"
+    rm -f "$reader"
+  done
+}
+# No client has fetched the log's beginning in time: half of what may be there stays.
+bound_log() {
+  [ "$space" -gt 0 ] || return
+  set -- $(stat -c '%b %B %s' "$folder/log" 2>/dev/null)
+  [ $((${1:-0} * ${2:-0})) -le "$space" ] || free_log $(($3 - space / 2)) unread
+}
+
 # The supervisor is gone, and with it the knowledge of what is below it.
 abandon() {
   contained=''
@@ -129,6 +162,7 @@ look_after_worker() {
       [ "$still" -gt "$patience" ] && end heartbeat TERM
     fi
   fi
+  bound_log
   supervised || abandon # nobody else will end the worker
 }
 
@@ -272,7 +306,7 @@ make_folder() {
 fill_folder() {
   room='                    '
   room="$room$room$room$room$room"
-  for name in pid reason supervisor.tmp ended.tmp exit.tmp; do echo "$room" >"$folder/$name" || return; done
+  for name in pid reason freed supervisor.tmp ended.tmp exit.tmp; do echo "$room" >"$folder/$name" || return; done
   printf '%s\n' "$script" >"$folder/worker.sh" && printf '%s\n' "$payload" >"$folder/supervisor.sh" &&
     true >"$folder/seen" && echo "$port" >"$folder/port" && mkfifo "$folder/orders" "$folder/alive"
 }
@@ -313,7 +347,11 @@ look_at_port() {
 obey() {
   exec 4<>"$folder/orders"
   while IFS= read -r order; do
-    case $order in beat | 'stop '*) echo "$order" >&4 ;; esac
+    case $order in
+      beat | 'stop '*) echo "$order" >&4 ;;
+      'have '*[!0-9]*) ;;
+      'have '?*) free_log "${order#have }" ;;
+    esac
   done
   kill "$1" 2>/dev/null
 }
@@ -322,6 +360,7 @@ obey() {
 # client may be behind a connection that died without a word.
 report() {
   [ -e "$folder/uncontained" ] && say "note uncontained"
+  [ -e "$folder/untrimmed" ] && say "note untrimmed"
   if [ -s "$folder/holders" ]; then say "note $(head -n 1 "$folder/holders")"; fi
   (echo "$folder $folder $folder $folder" >"$folder/space") 2>/dev/null || say "note full $folder"
   if read -r ended 2>/dev/null <"$folder/exit"; then say_timed "exit $ended"; else say "lost $1"; fi
@@ -341,6 +380,7 @@ report() {
 }
 
 # The worker's log to standard output: all there is, and what comes until its supervisor has ended.
+# The connection ends without a report when the client is gone, or when it was so slow that it has to begin elsewhere.
 follow_log() {
   exec 6<"$folder/alive" 5>&- # which has a writer now: this shell until here, and the supervisor
   exec 3<&0
@@ -348,13 +388,19 @@ follow_log() {
   supervision=$!
   tail -c "+$((offset + 1))" -f -s 0.1 --pid="$supervision" "$folder/log" 3<&- 6<&- &
   tail=$!
+  echo "$tail" 2>/dev/null >"$folder/reader-$$"
+  look_at_freed
+  [ "$freed" -le "$offset" ] || kill "$tail" # before it was noted
   obey "$tail" <&3 >/dev/null 2>&1 3<&- 6<&- &
   obey=$!
   exec 6<&-
-  wait "$tail"
+  wait "$tail" 2>/dev/null
+  ended=$?
   kill "$obey" 2>/dev/null
   wait "$obey" 2>/dev/null # else it could still take the last order, or write into the folder while that is removed
-  kill "$supervision" 2>/dev/null && ! [ -e "$folder/exit" ] && exit 1 # the client is gone
+  rm -f "$folder/reader-$$"
+  kill "$supervision" 2>/dev/null && ! [ -e "$folder/exit" ] && exit 1
+  [ "$ended" -lt 128 ] || exit 1
 }
 
 # There is no such worker, or its supervisor has not come up.
@@ -373,6 +419,11 @@ connect() {
       return
     fi
     exec 5<>"$folder/alive"
+  fi
+  look_at_freed
+  if [ "$freed" -gt "$offset" ]; then
+    offset=$freed
+    say "from $offset"
   fi
   say_timed up
   follow_log

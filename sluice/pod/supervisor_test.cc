@@ -92,6 +92,59 @@ TEST(Supervisor, ATickAtTheWorkersEndIsNoLossOfAHelper) {
   EXPECT_EQ(end_of("sleep 0.2; exit 4", "kill_ticker() { sleep 2.5; }", /*lease=*/10), "4 exited\n");
 }
 
+// A log on a host without its worker, in a shell that knows the supervisor's functions.
+std::string with_log(const std::string& script) {
+  SupervisorSettings settings;
+  settings.run = "r";
+  settings.attempt = "0";
+  settings.space = 1 << 20;
+  return run("XDG_STATE_HOME=$PWD\nset -- none\n" + supervisor_script(settings) + R"(
+make_folder && fill_folder && echo 1 1 >"$folder/supervisor"
+obey() { :; }
+write_x() { head -c "$1" /dev/zero | tr '\0' x >>"$folder/log"; }
+)" + script);
+}
+
+// The space does not grow with the output. A client that comes late learns what is gone, and gets no zeros.
+TEST(Supervisor, TheLogTakesABoundedSpace) {
+  for (const int size : {3'000'000, 30'000'000}) {
+    const std::string from = std::to_string(size - (1 << 19));
+    EXPECT_EQ(with_log("write_x " + std::to_string(size) + R"(
+bound_log
+set -- $(stat -c '%b %B %s' "$folder/log")
+[ $(($1 * $2)) -le 600000 ] && echo "bounded $3"
+connect </dev/null 2>said | tr -d x | wc -c
+grep -v -e lost -e Terminated said)"),
+              base::str("bounded ", size, "\n0\nsluice-worker from ", from, "\nsluice-worker up\n"));
+  }
+}
+
+TEST(Supervisor, TheLogsBeginningGoesWhenTheClientHasIt) {
+  EXPECT_EQ(with_log(R"(write_x 800000
+free_log 700000
+free_log 500000
+bound_log
+set -- $(stat -c '%b %B %s' "$folder/log")
+[ $(($1 * $2)) -le 110000 ] && echo "bounded $3"
+offset=750000
+connect </dev/null 2>said | wc -c
+grep -c from said)"),
+            "bounded 800000\n50000\n0\n(failed)");
+}
+
+// A reader that is too slow has to connect again; else it would read zeros.
+TEST(Supervisor, TheConnectionOfASlowReaderEnds) {
+  EXPECT_EQ(with_log(R"(exec 7<>"$folder/alive"
+mkfifo out && exec 8<>out
+(connect </dev/null >&8 2>said; echo reported) & connection=$!
+until [ -e "$folder/reader-$$" ]; do sleep 0.02; done
+write_x 3000000
+bound_log
+wait "$connection" || cat said
+ls "$folder" | grep -c reader)"),
+            "sluice-worker up\n0\n(failed)");
+}
+
 // Here a file stands for the chips.
 TEST(Supervisor, NamesTheHoldersOfChips) {
   const std::string output = sh_output("set -- none\n" + supervisor_script({}) + R"(

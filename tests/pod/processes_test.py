@@ -71,6 +71,27 @@ class Ends(LauncherTest):
         self.assertIn("the command was not found", err)
         self.assertNotIn("restart 1", err)
 
+    def test_logs_take_a_bounded_space(self):
+        # The bytes on the disk do not grow with the output: two sizes, one limit.
+        for mebibytes in (3, 12):
+            line = "x" * 63
+            status, _, err = self.run_program("--processes", 1, "--log-size", 1, *sh(
+                f"echo first; yes {line} | head -c {mebibytes << 20}; echo last"))
+            self.assertEqual(status, 0, err)
+            run = self.only_run()
+            for log in ("worker-0", "merged"):
+                sizes = [path.stat().st_size for path in run.glob(f"{log}*.log")]
+                self.assertEqual(len(sizes), 4)
+                self.assertLessEqual(sum(sizes), 1 << 20)
+            status, out, err = self.run_program("logs", "--worker", 0)
+            self.assertTrue(out.startswith("first\n") and out.endswith("last\n"))
+            self.assertEqual(set(out.splitlines()), {"first", line, "last"})
+            kept = sum(path.stat().st_size for path in run.glob("worker-0*.log"))
+            missing = re.search(r"([0-9.]+) MB of this log are not kept \(--log-size\)", err)
+            self.assertAlmostEqual(float(missing.group(1)), ((mebibytes << 20) + 11 - kept) / 1e6, delta=0.1)
+            shutil.rmtree(run)
+        self.assert_nothing_left()
+
     def test_what_a_worker_leaves_running_is_ended(self):
         status, _, err = self.run_program("--processes", 1, *sh("sleep 1000 & setsid sleep 1001 & exit 0"))
         self.assertEqual(status, 0, err)

@@ -126,7 +126,7 @@ class Disks(TroubleTest):
         self.assertEqual(status, 3, err)
         self.assertEqual(out.count("x"), 1_000_000)
         self.assertIn("cannot write the log of worker 0 any longer: No space left on device", err)
-        self.assertIn("all of it is on a, in ", err)
+        self.assertIn("the rest of it is on a, in ", err)
         log = list((self.hosts / "a/state/sluice/workers").glob("*/0-0/log"))
         self.assertEqual([path.stat().st_size for path in log], [1_000_000])
         self.assertEqual([(run["state"], run["exit_status"]) for run in json.loads((self.work / "listed").read_text())],

@@ -14,9 +14,10 @@ namespace sluice::pod {
 namespace {
 
 constexpr size_t kMaxMessages = 16 << 10;
-constexpr size_t kLongestLine = 64 << 10;  // a host may send anything, even a line without end
-constexpr size_t kMaxNotes = 100;          // waiting notes
-constexpr double kClockTolerance = 0.25;   // seconds: closer clocks are synchronized
+constexpr size_t kLongestLine = 64 << 10;           // a host may send anything, even a line without end
+constexpr size_t kMaxNotes = 100;                   // waiting notes
+constexpr uint64_t kLastPlace = uint64_t{1} << 60;  // in a worker's output
+constexpr double kClockTolerance = 0.25;            // seconds: closer clocks are synchronized
 
 // Appends the bytes that can be read; returns false at the end of the stream.
 bool read_some(int descriptor, std::string& text, size_t most) {
@@ -44,9 +45,13 @@ base::Result<Link> Link::open(const std::vector<std::string>& command, const std
   return link;
 }
 
+bool Link::reads(bool read_output) const {
+  return child_.out() >= 0 && ((up_ && read_output) || child_.error() < 0);
+}
+
 void Link::add_to(std::vector<pollfd>& polled, bool read_output) const {
   if (child_.in() >= 0 && !to_send_.empty()) polled.push_back({child_.in(), POLLOUT, 0});
-  if (child_.out() >= 0 && read_output) polled.push_back({child_.out(), POLLIN, 0});
+  if (reads(read_output)) polled.push_back({child_.out(), POLLIN, 0});
   if (child_.error() >= 0) polled.push_back({child_.error(), POLLIN, 0});
 }
 
@@ -61,7 +66,7 @@ void Link::move(std::string& output, bool read_output) {
     if (!read_some(child_.error(), error_text_, 1 << 20)) child_.close_error();
     take_lines();
   }
-  if (child_.out() >= 0 && read_output && !read_some(child_.out(), output, 256 << 10)) child_.close_out();
+  if (reads(read_output) && !read_some(child_.out(), output, 256 << 10)) child_.close_out();
 }
 
 // Longer lines are cut, and their rest counts as the next line.
@@ -90,6 +95,7 @@ void Link::take_line(const std::string& line) {
     up_ = true;
     if (words >> host_time) take_clock(host_time);
   }
+  if (uint64_t from = 0; word == "from" && !up_ && words >> from && from <= kLastPlace) output_from_ = from;
   if (word == "exit") {
     Ending ending;
     words >> ending.status >> ending.time >> ending.reason;

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,12 +21,16 @@ class Link {
 
   // Queues "beat", "stop INT" or "stop KILL", which are sent when there is room.
   void order(const std::string& text) { to_send_ += text + "\n"; }
-  // Adds what to poll; the output only if `read_output`, so that a slow reader does not fill the memory.
+  // Adds what to poll; the output only if `read_output`, so that a slow reader does not fill the memory. The
+  // rest of a connection that has ended is read in any case, so that another one can take its place.
   void add_to(std::vector<pollfd>& polled, bool read_output) const;
   // Reads and writes as much as possible without blocking. Appends new output of the worker to `output`.
   void move(std::string& output, bool read_output);
   void kill() { child_.kill(); }
 
+  // Returns the place in the worker's output from which the host has it, if the supervisor has said that it
+  // is behind the offset that it was asked for. Said before any output is read.
+  const std::optional<uint64_t>& output_from() const { return output_from_; }
   // Returns whether the supervisor has answered.
   bool is_up() const { return up_; }
   // The worker's ending as the supervisor reported it; the output may be incomplete until is_closed(). The
@@ -54,11 +59,13 @@ class Link {
   void take_lines();
   void take_line(const std::string& line);
   void take_clock(double host_time);
+  bool reads(bool read_output) const;
 
   base::Process child_;
   std::string to_send_, error_text_, messages_;
   bool up_ = false;
   std::optional<Ending> ending_;
+  std::optional<uint64_t> output_from_;
   std::optional<double> clock_ahead_;
   std::vector<std::string> notes_;
 };

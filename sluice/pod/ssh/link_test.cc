@@ -31,6 +31,39 @@ TEST(Link, ALineWithoutEndIsCut) {
   EXPECT_TRUE(after.is_up());
 }
 
+TEST(Link, TheOutputsPlaceIsKnownBeforeTheOutput) {
+  Link link = base::value_or_throw(Link::open(
+      {"sh", "-c",
+       "echo out; sleep 0.2; echo 'sluice-worker from 5000000000' >&2; echo 'sluice-worker up' >&2; "
+       "echo 'sluice-worker from 7' >&2"},
+      ""));
+  std::string output;
+  while (!link.is_closed()) {
+    std::vector<pollfd> polled;
+    link.add_to(polled, /*read_output=*/true);
+    ::poll(polled.data(), polled.size(), 5);
+    link.move(output, /*read_output=*/true);
+    if (!output.empty()) {
+      EXPECT_TRUE(link.output_from()) << output;
+    }
+  }
+  EXPECT_EQ(link.output_from(), 5'000'000'000U);
+  EXPECT_EQ(closed_link("echo 'sluice-worker from -1' >&2").output_from(), std::nullopt);
+}
+
+// A connection that has ended makes room for the next one, also while nobody reads the output.
+TEST(Link, TheRestOfAnEndedConnectionIsRead) {
+  Link link = base::value_or_throw(Link::open({"sh", "-c", "echo 'sluice-worker up' >&2; echo rest"}, ""));
+  std::string output;
+  while (!link.is_closed()) {
+    std::vector<pollfd> polled;
+    link.add_to(polled, /*read_output=*/false);
+    ::poll(polled.data(), polled.size(), 5);
+    link.move(output, /*read_output=*/false);
+  }
+  EXPECT_EQ(output, "rest\n");
+}
+
 TEST(Link, NotesAreLimited) {
   Link link = closed_link("yes 'sluice-worker note full /' | head -n 5000 >&2");
   EXPECT_LE(link.take_notes().size(), 100U);
