@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <fstream>
+#include <functional>
 
 #include "sluice/base/files/file.h"
 #include "sluice/cloud/storage.h"
@@ -38,7 +39,20 @@ class GrowingObjectTest : public test::BucketTest {
     time_.advance(30);
     return due ? object.send(path_, size) : base::Status();
   }
+  // A new log of `size` bytes in so many pieces, each of which `look` sees. Returns the bytes that were sent.
+  double bytes_sent(std::size_t size, std::size_t pieces, const std::function<void()>& look_at_it) {
+    base::value_or_throw(base::remove_file(path_));
+    sent_bytes_ = 0;
+    for (std::size_t i = 0; i < pieces; ++i) {
+      write(test::random_bytes(size / pieces, i));
+      look_at_it();
+    }
+    return static_cast<double>(sent_bytes_);
+  }
   GrowingObject object() { return {storage_, {"b", "run/events.out.tfevents.1"}, time_.clock().now}; }
+  GrowingObject copier() {
+    return {storage_, {"b", "run/events.out.tfevents.1"}, time_.clock().now, Writers::kCopiers};
+  }
   std::string stored() const {
     return bucket_.get("run/events.out.tfevents.1").value_or(test::Bucket::Object{}).bytes;
   }
@@ -57,16 +71,12 @@ class GrowingObjectTest : public test::BucketTest {
 TEST_F(GrowingObjectTest, EachByteIsSentOnce) {
   constexpr std::size_t kSize = 1'000'000;
   for (const std::size_t pieces : {10, 100}) {
-    base::value_or_throw(base::remove_file(path_));
     GrowingObject object = this->object();
-    sent_bytes_ = 0;
-    for (std::size_t i = 0; i < pieces; ++i) {
-      write(test::random_bytes(kSize / pieces, i));
-      const auto status = look(object);
-      ASSERT_TRUE(status) << status.error().what();
-      ASSERT_TRUE(stored() == text()) << "piece " << i << " of " << pieces;
-    }
-    EXPECT_LT(static_cast<double>(sent_bytes_), 1.1 * kSize) << pieces << " pieces";
+    const double sent = bytes_sent(kSize, pieces, [&] {
+      base::value_or_throw(look(object));
+      EXPECT_TRUE(stored() == text());
+    });
+    EXPECT_LT(sent, 1.1 * kSize) << pieces << " pieces";
     EXPECT_THAT(bucket_.names(), testing::ElementsAre("run/events.out.tfevents.1"));
   }
 }
@@ -99,6 +109,21 @@ TEST_F(GrowingObjectTest, BytesOfTwoWritersAreNotMixed) {
   write("mine 2\n");
   ASSERT_TRUE(send(object));
   EXPECT_EQ(stored(), "mine 1\nmine 2\n");
+}
+
+// A piece is sent by each copier at most, however many pieces there are, and neither replaces the other's.
+TEST_F(GrowingObjectTest, TwoCopiersOfOneLog) {
+  constexpr std::size_t kSize = 1'000'000;
+  for (const std::size_t pieces : {10, 100}) {
+    (void)storage_.remove({"b", "run/events.out.tfevents.1"}, "");
+    GrowingObject one = copier(), other = copier();
+    const double sent = bytes_sent(kSize, pieces, [&] {
+      base::value_or_throw(look(one));
+      base::value_or_throw(look(other));
+      EXPECT_TRUE(stored() == text());
+    });
+    EXPECT_LT(sent, 2.3 * kSize) << pieces << " pieces";
+  }
 }
 
 TEST_F(GrowingObjectTest, AnAnswerThatIsLostIsFound) {
@@ -151,15 +176,8 @@ TEST_F(GrowingObjectTest, AStoreThatCannotAppendGetsWholeFilesSeldom) {
   constexpr std::size_t kSize = 2'000'000;
   std::vector<double> sent;
   for (const std::size_t pieces : {100, 400}) {
-    base::value_or_throw(base::remove_file(path_));
     GrowingObject object = this->object();
-    sent_bytes_ = 0;
-    for (std::size_t i = 0; i < pieces; ++i) {
-      write(test::random_bytes(kSize / pieces, i));
-      const auto status = look(object);
-      ASSERT_TRUE(status) << status.error().what();
-    }
-    sent.push_back(static_cast<double>(sent_bytes_) / kSize);
+    sent.push_back(bytes_sent(kSize, pieces, [&] { base::value_or_throw(look(object)); }) / kSize);
     ASSERT_TRUE(send(object));
     EXPECT_TRUE(stored() == text());
   }

@@ -7,95 +7,86 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
-#include "sluice/cloud/stores/growing_object.h"
+#include "sluice/base/log.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/pod/record.h"
 
 namespace sluice::provision {
 namespace {
 
 constexpr double kUnattendedSeconds = 600;
-constexpr int kTries = 8;              // to append a piece to an object that another copier changes meanwhile
-constexpr double kWholeSeconds = 300;  // a log that is uploaded as a whole may lag this long
-constexpr double kLook = 0.5;          // seconds between two checks whether the run is over
+constexpr double kLook = 0.5;  // seconds between two checks whether the run is over
 
-// Returns whether the request's objects are not the ones seen before: another copier was faster, or the
-// request was carried out but its answer lost, so that it was sent again.
-bool is_overtaken(Code code) { return code == Code::kFailedPrecondition || code == Code::kNotFound; }
+constexpr std::string_view kSuffix = ".log", kFrom = ".from-";  // as pod::log_parts has them
+
+// Returns the log of which this is a file, without its suffix.
+std::string log_of(const std::string& file) {
+  return file.substr(0, std::min(file.rfind(kFrom), file.size() - kSuffix.size()));
+}
+
+// Returns the file of each log that grows. `files`: sorted.
+std::map<std::string, std::string> latest_files(const std::vector<std::string>& files) {
+  std::map<std::string, std::string> latest;
+  for (const std::string& file : files) {
+    if (!file.ends_with(kSuffix)) continue;
+    const bool is_first = file.find(kFrom) == std::string::npos;
+    if (is_first)
+      latest.try_emplace(log_of(file), file);  // sorted after the others
+    else
+      latest[log_of(file)] = file;
+  }
+  return latest;
+}
 
 }  // namespace
 
 base::Status LogBucket::copy(bool all) {
   SLUICE_TRY(const auto files, base::list_directory(folder_));
+  const auto latest = latest_files(files);
   for (const std::string& file : files)
-    if (file.ends_with(".log")) SLUICE_OK(copy(file, all));
+    if (file.ends_with(kSuffix)) SLUICE_OK(copy(file, all || latest.at(log_of(file)) != file));
+  forget_removed(files);
   return {};
 }
 
 base::Status LogBucket::copy(const std::string& file, bool all) {
   const std::string path = base::join_path(folder_, file);
+  const auto size = base::file_size(path);
+  if (!size)
+    return base::path_exists(path) ? base::Status(tl::unexpected<Error>(size.error())) : base::Status();
+  if (*size == 0) return {};
   const cloud::ObjectName name = target_.beside(base::str(target_.object, '/', file));
-  Object& object = objects_[file];
-  SLUICE_TRY(const std::uint64_t size, base::file_size(path));
-  if (size == 0) return {};
-  for (int failed = 0;;) {
-    if (!object.is_known) {
-      SLUICE_TRY(const bool has_grown, ask_for(name, object, path));
-      if (has_grown) failed = 0;  // another copier was faster
-    }
-    if (object.facts.size >= size) return {};
-    base::Status sent;
-    const bool appends = can_append(object);
-    if (appends) {
-      auto facts = store_.append(path, size, name, object.facts);
-      if (facts) object.facts = std::move(*facts);
-      if (!facts) sent = tl::unexpected<Error>(facts.error());
-    } else {
-      const std::uint64_t held = object.facts.size;
-      const bool soon = base::monotonic_seconds() - object.replaced < kWholeSeconds;
-      if (!all && soon && !cloud::has_grown_enough(store_, held, size)) return {};
-      sent = replace(name, object, path, size);
-    }
-    if (sent) continue;
-    const Code code = sent.error().code();
-    object.is_known = false;  // ask the bucket again
-    if (appends && !is_overtaken(code) && code != Code::kUnavailable) {
-      object.refuses = true;  // the whole log may still be accepted
+  auto found = logs_.find(file);
+  if (found == logs_.end())
+    found =
+        logs_.try_emplace(file, Log{{store_, name, base::monotonic_seconds, cloud::Writers::kCopiers}}).first;
+  Log& log = found->second;
+  log.seen = *size;
+  const auto sent = send(log, path, all);
+  return sent || base::path_exists(path) ? sent : base::Status();  // else it was removed meanwhile
+}
+
+base::Status LogBucket::send(Log& log, const std::string& path, bool all) {
+  if (!all && log.copied > 0) {
+    SLUICE_TRY(const bool due, log.object.is_due(path, log.seen));
+    if (!due) return {};
+  }
+  SLUICE_OK(log.object.send(path, log.seen));
+  log.copied = log.seen;
+  return {};
+}
+
+void LogBucket::forget_removed(const std::vector<std::string>& files) {
+  for (auto log = logs_.begin(); log != logs_.end();) {
+    if (std::binary_search(files.begin(), files.end(), log->first)) {
+      ++log;
       continue;
     }
-    if (!is_overtaken(code) || ++failed == kTries) return sent;
+    if (log->second.copied < log->second.seen)
+      base::warn("--log-bucket: ", log->first, " was removed (--log-size) before its last ",
+                 base::size_text(log->second.seen - log->second.copied), " were copied");
+    log = logs_.erase(log);
   }
-}
-
-bool LogBucket::can_append(const Object& object) const {
-  const auto least = store_.least_appended();
-  return least && !object.refuses && object.facts.size >= *least;
-}
-
-// The run's logs are only ever appended to, so the bucket has their beginning. The local size is taken after
-// the bucket's, which another copier may have increased meanwhile.
-base::Result<bool> LogBucket::ask_for(const cloud::ObjectName& name, Object& object,
-                                      const std::string& path) {
-  auto facts = store_.stat(name);
-  if (!facts && facts.error().code() != Code::kNotFound) return tl::unexpected<Error>(facts.error());
-  SLUICE_TRY(const std::uint64_t local_size, base::file_size(path));
-  const std::uint64_t before = object.facts.size;
-  object = {.refuses = object.refuses};
-  if (facts && facts->size <= local_size)
-    object.facts = std::move(*facts);
-  else if (facts)
-    object.facts.generation = facts->generation;
-  object.is_known = true;
-  return object.facts.size > before;
-}
-
-base::Status LogBucket::replace(const cloud::ObjectName& name, Object& object, const std::string& path,
-                                std::uint64_t size) {
-  cloud::UploadOptions options;
-  options.if_generation = object.facts.generation;
-  options.grows = true;
-  SLUICE_TRY(object.facts, store_.upload_part(path, 0, size, name, options));
-  object.replaced = base::monotonic_seconds();
-  return {};
 }
 
 base::Result<cloud::ObjectName> log_target(const std::string& url, const std::string& run) {

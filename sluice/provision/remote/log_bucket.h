@@ -1,13 +1,13 @@
 // Copies the logs of a run to a bucket while they grow: gs://BUCKET/PREFIX/RUN/worker-0.log and so on, each
-// one object that is complete up to some seconds ago.
+// file one object that is complete up to some seconds ago. The bucket keeps files that --log-size removes.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
-#include "sluice/cloud/store.h"
+#include "sluice/cloud/stores/growing_object.h"
 
 namespace sluice::provision {
 
@@ -17,31 +17,25 @@ class LogBucket {
   LogBucket(const cloud::Store& store, std::string folder, cloud::ObjectName target)
       : store_(store), folder_(std::move(folder)), target_(std::move(target)) {}
 
-  // Copies what was appended since the last call. The first piece is an object; each further piece is sent by
-  // itself and appended there, so that every byte is sent once. Where the store cannot append (S3: to less
-  // than 5 MiB), the whole log is sent again when it has grown enough (cloud::has_grown_enough), five minutes
-  // after the last time, or with `all`. Several programs may copy the same logs at once. The first error ends
-  // the call; the next call continues from what the bucket has.
+  // Copies what was appended since the last call, so that every byte is sent about once
+  // (cloud::GrowingObject). A log that its store can only take whole may wait; not with `all`, and not once
+  // the run writes to the log's next file (pod::log_parts). Several programs may copy the same logs at once.
+  // The first error ends the call; the next call continues from what the bucket has.
   base::Status copy(bool all = true);
 
  private:
-  struct Object {
-    cloud::ObjectFacts facts{.generation = "0"};
-    bool is_known = false;  // the facts match the bucket
-    bool refuses = false;   // the store would not append to it
-    double replaced = 0;    // when it was sent as a whole, on the monotonic clock
+  struct Log {
+    cloud::GrowingObject object;
+    std::uint64_t seen = 0, copied = 0;  // bytes of the file
   };
   base::Status copy(const std::string& file, bool all);
-  base::Status replace(const cloud::ObjectName& name, Object& object, const std::string& path,
-                       std::uint64_t size);
-  bool can_append(const Object& object) const;
-  // Sets `object` to what the bucket has; returns whether that is more than was known.
-  base::Result<bool> ask_for(const cloud::ObjectName& name, Object& object, const std::string& path);
+  static base::Status send(Log& log, const std::string& path, bool all);
+  void forget_removed(const std::vector<std::string>& files);
 
   const cloud::Store& store_;
   const std::string folder_;
   const cloud::ObjectName target_;
-  std::map<std::string, Object> objects_;
+  std::map<std::string, Log> logs_;  // by the file's name
 };
 
 // Returns the target of gs://, s3:// or az:// BUCKET/PREFIX of --log-bucket and the run's name.

@@ -129,22 +129,48 @@ class WholeObjects : public cloud::Store {
 TEST_F(LogBucketTest, ElsewhereAWholeLogGoesUpWhenItHasGrown) {
   const WholeObjects store(storage_);
   LogBucket one(store, folder_.path(), {"b", "logs"}), other(store, folder_.path(), {"b", "logs"});
-  write(0, 100);
+  write(0, 20'000);
   ASSERT_TRUE(one.copy(false));
   EXPECT_EQ(copied(), text());
   const std::string before = text();
-  write(100, 105);  // a twentieth
+  write(20'000, 21'000);  // a twentieth
   ASSERT_TRUE(one.copy(false));
   EXPECT_EQ(copied(), before);
   ASSERT_TRUE(other.copy());
   EXPECT_EQ(copied(), text());
-  write(105, 130);
+  write(21'000, 26'000);
   ASSERT_TRUE(one.copy(false));  // which sees that the other was quicker
   EXPECT_EQ(copied(), text());
-  write(130, 131);
+  write(26'000, 26'001);
   ASSERT_TRUE(other.copy());
   EXPECT_EQ(copied(), text());
   EXPECT_THAT(bucket_.names(), ElementsAre("logs/worker-0.log"));
+}
+
+// A log in several files (--log-size): what was sent is not sent again, and what is removed here stays there.
+TEST_F(LogBucketTest, AFileThatIsCompleteDoesNotWait) {
+  const WholeObjects store(storage_);
+  LogBucket copier(store, folder_.path(), {"b", "logs"});
+  write(0, 20'000);
+  ASSERT_TRUE(copier.copy(false));
+  write(20'000, 20'100);
+  const std::string first = text();
+  ASSERT_TRUE(copier.copy(false));
+  EXPECT_NE(copied(), first);
+  const std::string second = "worker-0.from-000000000300000.log", third = "worker-0.from-000000000400000.log";
+  base::value_or_throw(base::write_file_atomically(folder_.path(second), "second\n"));
+  ASSERT_TRUE(copier.copy(false));
+  EXPECT_EQ(copied(), first);
+  base::value_or_throw(base::write_file_atomically(folder_.path(third), "third\n"));
+  base::value_or_throw(base::remove_file(folder_.path(second)));
+  std::size_t sent = 0;
+  set_fault([&](const Request& request) -> std::optional<Reply> {
+    sent += request.body.size();
+    return std::nullopt;
+  });
+  ASSERT_TRUE(copier.copy(false));
+  EXPECT_LT(sent, 1000U);
+  EXPECT_THAT(bucket_.names(), ElementsAre("logs/" + second, "logs/" + third, "logs/worker-0.log"));
 }
 
 TEST(LogTarget, BucketsOfThreeStores) {
