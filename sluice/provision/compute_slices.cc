@@ -120,6 +120,7 @@ Slice slice_of_group(const Json& group, const std::vector<Json>& all) {
       [](const Json& machine, const std::string& name) { return google::text(machine, "name") < name; });
   for (auto at = first; at != all.end() && base::starts_with(google::text(*at, "name"), base); ++at) {
     const Json& machine = *at;
+    if (!is_machine_of(google::text(machine, "name"), google::text(group, "baseInstanceName"))) continue;
     if (google::last_piece(google::text(machine, "zone")) != slice.zone) continue;
     slice.instances.push_back(machine);
     const std::string status = google::text(machine, "status");
@@ -221,6 +222,12 @@ Outcome<std::optional<std::string>> adopt_earlier(Cloud& cloud, const SliceWish&
 }
 
 }  // namespace
+
+bool is_machine_of(const std::string& machine, const std::string& base_name) {
+  if (!base::starts_with(machine, base_name + "-")) return false;
+  const std::string end = machine.substr(base_name.size() + 1);
+  return !end.empty() && end.find('-') == std::string::npos;
+}
 
 bool is_compute_type(const estimate::TpuSlice& type) { return type.generation->runtime.empty(); }
 

@@ -14,6 +14,9 @@ google::Outcome<Slice> create_compute_slice(Cloud& cloud, const SliceWish& wish,
                                             const estimate::TpuSlice& type);
 // Returns whether a machine of Compute Engine in this state has stopped, or does so now.
 bool has_stopped(const std::string& status);
+// Returns whether a group with this base name of its machines has made the machine: Compute Engine appends a
+// hyphen and four letters or digits. The machines of the group "a-1" are not the group "a"'s.
+bool is_machine_of(const std::string& machine, const std::string& base_name);
 // Lists all groups that have a workload policy; ours come with their machines. The list is empty if the
 // project has no Compute Engine.
 google::Outcome<std::vector<Slice>> compute_slices(Cloud& cloud, std::vector<std::string>* unreachable);

@@ -5,6 +5,7 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
 #include "sluice/base/text/strings.h"
+#include "sluice/provision/compute_slices.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/inventory.h"
 #include "sluice/provision/node_owners.h"
@@ -75,6 +76,13 @@ TEST(Slices, FindingTheEntriesOfNodesCostsAboutTheirNumber) {
   const auto few = static_cast<double>(comparisons_for(1000)),
              many = static_cast<double>(comparisons_for(10'000));
   EXPECT_LT(many / few, 10 * 1.5);  // n log n: 10 * log(10000) / log(1000) = 13.3; pairs would be 100
+}
+
+TEST(Slices, AGroupHasNoMachinesOfAnotherWithALongerName) {
+  EXPECT_TRUE(is_machine_of("a-0x7k", "a"));
+  EXPECT_TRUE(is_machine_of("a-1-0x7k", "a-1"));
+  for (const char* machine : {"a-1-0x7k", "ab-0x7k", "a-", "a", "b-0x7k"})
+    EXPECT_FALSE(is_machine_of(machine, "a")) << machine;
 }
 
 TEST(Ownership, TimesAndNames) {
