@@ -158,6 +158,13 @@ Status remove_file(const std::string& path) {
   return {};
 }
 
+Status sync_file(const std::string& path) {
+  const OpenFile file(path, O_RDONLY);
+  if (file.descriptor() < 0) return fail_errno(errno, "open", path);
+  if (::fsync(file.descriptor()) != 0) return fail_errno(errno, "synchronise", path);
+  return {};
+}
+
 Status sync_directory(const std::string& path) {
   OpenFile folder(path, O_RDONLY | O_DIRECTORY);
   if (folder.descriptor() < 0) return fail_errno(errno, "open the folder", path);

@@ -33,6 +33,8 @@ Result<std::vector<std::string>> list_directory(const std::string& path);
 Status make_directories(const std::string& path);
 // Removes a file; a missing one is no error.
 Status remove_file(const std::string& path);
+// Makes the file's bytes survive a power loss. A new file's name needs sync_directory(), too.
+Status sync_file(const std::string& path);
 // Makes the folder's entries (renames, new files) survive a power loss.
 Status sync_directory(const std::string& path);
 

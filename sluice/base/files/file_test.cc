@@ -97,6 +97,13 @@ TEST_F(FileTest, FailedWriteLeavesNothing) {
   EXPECT_EXIT(write_beyond_the_limit(directory_.path()), testing::ExitedWithCode(0), "");
 }
 
+TEST_F(FileTest, AFileIsSynchronised) {
+  const std::string path = directory_.path("file");
+  EXPECT_THAT(sync_file(path).error().what(), HasSubstr(path));
+  ASSERT_TRUE(write_file_atomically(path, "text"));
+  EXPECT_TRUE(sync_file(path));
+}
+
 TEST_F(FileTest, Directories) {
   ASSERT_TRUE(make_directories(directory_.path("x/y")));
   ASSERT_TRUE(make_directories(directory_.path("x/y")));

@@ -165,12 +165,7 @@ base::Status link_or_copy(const std::string& from, const std::string& to) {
   std::error_code error;
   std::filesystem::copy_file(from, to, error);
   if (error) return base::fail_errno(error.value(), "copy a file of the checkpoint to", to);
-  const int copy = ::open(to.c_str(), O_RDONLY | O_CLOEXEC);
-  if (copy < 0) return base::fail_errno(errno, "open", to);
-  const int number = ::fsync(copy) == 0 ? 0 : errno;
-  ::close(copy);
-  if (number != 0) return base::fail_errno(number, "synchronise", to);
-  return {};
+  return base::sync_file(to);
 }
 
 // Gives all files of the checkpoint in `from` a second name in `folder`, which is new.
