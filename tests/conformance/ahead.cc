@@ -13,7 +13,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
@@ -24,6 +23,7 @@
 #include "sluice/estimate/peak.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 #include "tests/conformance/call.h"
+#include "tests/conformance/choose.h"
 #include "tests/conformance/sample.h"
 
 namespace sluice::conformance {
@@ -62,16 +62,8 @@ Options parse_options(int argc, char** argv) {
 }
 
 std::vector<Sample> read_all() {
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SAMPLES)) {
-    if (entry.path().extension() == ".txt" && entry.path().stem() != "self")
-      paths.push_back(entry.path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  std::vector<Sample> samples;
-  for (const std::string& path : paths) {
-    for (Sample& sample : read_samples(path)) samples.push_back(std::move(sample));
-  }
+  std::vector<Sample> samples = read_folder(SLUICE_SAMPLES);
+  std::erase_if(samples, [](const Sample& sample) { return sample.file == "self"; });
   return samples;
 }
 
@@ -80,19 +72,6 @@ bool is_known(const Sample& sample, const std::string& why) {
   const auto says = [&](std::string_view words) { return why.find(words) != std::string::npos; };
   if (sample.file == "matmul") return says("a TPU has no products of matrices of 64-bit integers");
   return sample.file == "fft" && says("a TPU has no Fourier transforms of f64") && says("aten::_fft_");
-}
-
-bool has_floats(const Sample& sample) {
-  const auto is_float = [](const Value& value) {
-    return value.kind == Value::Kind::kTensor && value.tensor.dtype.empty() && value.tensor.kind != 'i' &&
-           value.tensor.kind != 'b';
-  };
-  for (const Argument& argument : sample.arguments) {
-    if (is_float(argument.value)) return true;
-    for (const Value& item : argument.value.items)
-      if (is_float(item)) return true;
-  }
-  return false;
 }
 
 // The first element type of each sample, bf16, in which a TPU multiplies, and f64; else of each operation's

@@ -39,10 +39,11 @@ bool low_precision(at::ScalarType type) { return type == at::kHalf || type == at
 
 Placed place_on(const Inputs& inputs, const CallOptions& options) {
   Placed placed;
-  for (const TensorInput& input : inputs.tensors) {
+  for (size_t i = 0; i < inputs.tensors.size(); ++i) {
+    const TensorInput& input = inputs.tensors[i];
     bool widen = options.wide && low_precision(input.base.scalar_type());
     at::Tensor host = widen ? input.base.to(at::kDouble) : input.base.clone();
-    at::Tensor base = host.to(options.device);
+    at::Tensor base = options.place ? options.place(i, host) : host.to(options.device);
     const bool fractions = at::isFloatingType(base.scalar_type()) || base.is_complex();
     if (options.gradients && input.differentiable && fractions) base.requires_grad_();
     placed.bases.push_back(base);

@@ -5,6 +5,7 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,6 +65,8 @@ struct CallOptions {
   at::Device device = at::kCPU;
   bool wide = false;  // f16 and bf16 inputs as f64
   bool gradients = false;
+  // Brings the memory of the argument of this number to the device; empty: to(device).
+  std::function<at::Tensor(size_t number, const at::Tensor& host)> place = {};
 };
 
 using Op = c10::OperatorHandle;

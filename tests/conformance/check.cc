@@ -17,35 +17,6 @@ constexpr size_t kMaxOpen = 96;
 // A sample that fails in many ways says so this often.
 constexpr int kMaxLines = 4;
 
-// What an operation found by its values is thrown by the program that computes it, not by the call.
-std::string error_of_program() {
-  try {
-    tests::sync();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
-
-bool unsupported(const std::string& error) {
-  return error.find("not implemented for") != std::string::npos ||
-         error.find("not supported") != std::string::npos || error.find("Could not run") != std::string::npos;
-}
-
-std::string first_line(const std::string& text) {
-  return text.substr(0, std::min(text.find('\n'), size_t{300}));
-}
-
-// Part of the open cut, so that bringing the tensor home needs no program of its own.
-void make_dense(std::vector<at::Tensor>& tensors) {
-  for (at::Tensor& tensor : tensors) {
-    if (!tensor.defined()) continue;
-    bool whole = tensor.is_contiguous() &&
-                 tensor.storage().nbytes() == static_cast<size_t>(tensor.numel()) * tensor.element_size();
-    if (!whole) tensor = tensor.clone(at::MemoryFormat::Contiguous);
-  }
-}
-
 // To the host. With several replicas all of them must hold the same bits: the inputs are equal on all.
 void bring(std::vector<at::Tensor>& tensors, int replicas) {
   for (at::Tensor& tensor : tensors) {
@@ -154,16 +125,6 @@ void Checker::record(const Sample& sample) {
   }
 }
 
-Checker::Open Checker::open(const Sample& sample, const Inputs& inputs, const std::string& what) const {
-  Open open;
-  open.sample = &sample;
-  open.dtype = inputs.types.floating;
-  open.what = what;
-  open.has_wide = inputs.types.floating == "bf16" || inputs.types.floating == "f16";
-  open.values = !sample.random;
-  return open;
-}
-
 bool Checker::record_run(const Sample& sample, const Op& op, const Op& reference, const RunTypes& types,
                          View view) {
   Inputs inputs = make_inputs(sample, op.schema(), types, view);
@@ -173,7 +134,7 @@ bool Checker::record_run(const Sample& sample, const Op& op, const Op& reference
   std::string what = floats || types.integer == "i64" ? types.floating : types.floating + "," + types.integer;
   if (view != View::kPlain) what += std::string(", ") + view_name(view);
   bool gradients = !sample.nograd && floats && !op.schema().is_mutable();
-  Open open = this->open(sample, inputs, what);
+  Open open = open_call(sample, inputs, what);
   open.gradients = gradients;
   open.main = types.floating == sample.dtypes[0] && types.integer == sample.itypes[0];
   const bool with_forms = open.main || everything_;
@@ -206,7 +167,7 @@ void Checker::record_forms(const Sample& sample, const Op& op, const Inputs& inp
   auto in_place = find_in_place(op);
   bool overlapping = !inputs.tensors.empty() && inputs.tensors[0].view == View::kExpanded;
   if (in_place && !sample.noinplace && !overlapping) {
-    Open open = this->open(sample, inputs, what + ", in place");
+    Open open = open_call(sample, inputs, what + ", in place");
     open.expected = call_in_place(*in_place, inputs, {at::kCPU, false, false});
     if (open.has_wide) open.wide = call_in_place(*in_place, inputs, {at::kCPU, true, false});
     open.found = call_in_place(*in_place, inputs, {device_, false, false});
@@ -217,7 +178,7 @@ void Checker::record_forms(const Sample& sample, const Op& op, const Inputs& inp
   auto out = find_out(op);
   if (!out || sample.noout || like.empty() || view != View::kPlain) return;
   for (bool shaped : {false, true}) {
-    Open open = this->open(sample, inputs, what + (shaped ? ", out" : ", empty out"));
+    Open open = open_call(sample, inputs, what + (shaped ? ", out" : ", empty out"));
     open.expected = call_out(*out, inputs, {at::kCPU, false, false}, like, shaped);
     if (open.has_wide) open.wide = call_out(*out, inputs, {at::kCPU, true, false}, like, shaped);
     open.found = call_out(*out, inputs, {device_, false, false}, like, shaped);
@@ -267,7 +228,9 @@ void Checker::compare_open() {
   for (Open& open : open_) {
     try {
       bring_home(open.found);
-      compare(open);
+      const Verdict verdict = judge(open);
+      report_.skipped += verdict.skipped;
+      for (const std::string& message : verdict.messages) fail(*open.sample, open.what, message);
     } catch (const std::exception& error) {
       fail(*open.sample, open.what, first_line(error.what()));
     }
@@ -290,79 +253,6 @@ void Checker::bring_home(Outcome& outcome) const {
   } else if (damage_ == Break::kIdentity) {
     outcome.same_tensor = false;
   }
-}
-
-void Checker::compare(Open& open) {
-  const Sample& sample = *open.sample;
-  bool native = open.expected.error.empty();
-  if (!native && sample.throws) {
-    if (open.found.error.empty()) fail(sample, open.what, "expected an error as on the CPU, found none");
-    return;
-  }
-  if (sample.throws) fail(sample, open.what, "LibTorch does not refuse this call");
-  bool wide = open.has_wide && open.wide.error.empty();
-  if (!native && !open.main && unsupported(open.expected.error)) {
-    ++report_.skipped;
-    if (!wide) return;
-  } else if (!native) {
-    bool form = open.what.find("in place") != std::string::npos || open.what.find("out") != std::string::npos;
-    if (!form) fail(sample, open.what, "the reference refused: " + first_line(open.expected.error));
-    if (form && open.found.error.empty()) {
-      fail(sample, open.what, "expected an error as on the CPU: " + first_line(open.expected.error));
-    }
-    return;
-  }
-  if (!open.found.error.empty()) return fail(sample, open.what, "refused: " + first_line(open.found.error));
-  if (!open.found.same_tensor) fail(sample, open.what, "the tensor returned is not the tensor passed");
-  const Outcome& expected = native ? open.expected : open.wide;
-  double tolerance = sample.tolerance_in(open.dtype);
-  const Outcome none;
-  const Outcome& other = wide ? open.wide : none;
-  compare_tensors(open, "result", open.found.results, expected.results, other.results, native, tolerance);
-  if (open.values) {
-    compare_tensors(open, "argument afterwards", open.found.bases, expected.bases, other.bases, native,
-                    tolerance);
-  }
-  if (!open.gradients || !expected.gradient_error.empty()) return;
-  if (!open.found.gradient_error.empty()) {
-    return fail(sample, open.what, "backward refused: " + first_line(open.found.gradient_error));
-  }
-  compare_tensors(open, "gradient", open.found.gradients, expected.gradients, other.gradients, native,
-                  tolerance * sample.gradient_factor);
-}
-
-void Checker::compare_tensors(const Open& open, const std::string& what, const std::vector<at::Tensor>& found,
-                              const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& wide,
-                              bool kinds, double tolerance) {
-  if (found.size() != expected.size()) {
-    return fail(
-        *open.sample, open.what,
-        what + "s: expected " + std::to_string(expected.size()) + ", found " + std::to_string(found.size()));
-  }
-  const auto& only = open.sample->results;
-  for (size_t i = 0; i < found.size(); ++i) {
-    bool chosen = only.empty() || std::find(only.begin(), only.end(), static_cast<int64_t>(i)) != only.end();
-    if (what == "result" && !chosen) continue;
-    const at::Tensor* second = wide.size() == found.size() && wide[i].defined() ? &wide[i] : nullptr;
-    std::string message = compare_one(open, found[i], expected[i], second, kinds, tolerance);
-    if (!message.empty()) fail(*open.sample, open.what, what + " " + std::to_string(i) + ": " + message);
-  }
-}
-
-std::string Checker::compare_one(const Open& open, const at::Tensor& found, const at::Tensor& expected,
-                                 const at::Tensor* wide, bool kinds, double tolerance) const {
-  if (kinds || !expected.defined()) {
-    std::string message = compare_kind(expected, found);
-    if (!message.empty()) return message;
-  } else if (!found.defined() || found.sizes() != expected.sizes()) {
-    return "another shape than in f64";
-  }
-  if (!expected.defined()) return "";
-  if (!open.values) return compare_statistics(expected, found);
-  Tolerance limit{tolerance, open.sample->bits};
-  std::string message = compare_values(expected, found, limit);
-  if (!message.empty() && wide != nullptr && compare_values(*wide, found, limit).empty()) message.clear();
-  return message;
 }
 
 void Checker::fail(const Sample& sample, const std::string& what, const std::string& message) {

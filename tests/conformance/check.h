@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tests/conformance/call.h"
-#include "tests/conformance/compare.h"
+#include "tests/conformance/judge.h"
 #include "tests/conformance/sample.h"
 
 namespace sluice::conformance {
@@ -40,18 +40,6 @@ class Checker {
   const Report& report() const { return report_; }
 
  private:
-  // One call and what it should have given.
-  struct Open {
-    const Sample* sample;
-    std::string what;  // "f32 in place, sliced"
-    std::string dtype;
-    Outcome found, expected, wide;
-    bool has_wide = false;
-    bool gradients = false;
-    bool values = true;  // false: statistics only
-    bool main = false;   // the functional call in the sample's first types: LibTorch must be able to do it
-  };
-
   void record(const Sample& sample);
   // Returns whether the call wrote into an argument.
   bool record_run(const Sample& sample, const Op& op, const Op& reference, const RunTypes& types, View view);
@@ -59,14 +47,7 @@ class Checker {
   void compare_all_strides(const Open& open, const Op& reference);
   void record_forms(const Sample& sample, const Op& op, const Inputs& inputs, const std::string& what,
                     const std::vector<at::Tensor>& like, View view);
-  Open open(const Sample& sample, const Inputs& inputs, const std::string& what) const;
   void compare_open();
-  void compare(Open& open);
-  void compare_tensors(const Open& open, const std::string& what, const std::vector<at::Tensor>& found,
-                       const std::vector<at::Tensor>& expected, const std::vector<at::Tensor>& wide,
-                       bool kinds, double tolerance);
-  std::string compare_one(const Open& open, const at::Tensor& found, const at::Tensor& expected,
-                          const at::Tensor* wide, bool kinds, double tolerance) const;
   void bring_home(Outcome& outcome) const;
   void fail(const Sample& sample, const std::string& what, const std::string& message);
 

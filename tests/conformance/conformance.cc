@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,6 +11,7 @@
 #include "sluice/base/clock.h"
 #include "tests/common/under_test.h"
 #include "tests/conformance/check.h"
+#include "tests/conformance/choose.h"
 #include "tests/conformance/sample.h"
 #ifdef SLUICE_HAVE_OPS
 #include "sluice/ops/row.h"
@@ -25,33 +23,13 @@ namespace {
 struct Options {
   std::string device = "xla";
   std::string folder = SLUICE_SAMPLES;
-  std::string filter;
-  std::vector<std::string> files;
+  Choice choice;
   Break damage = Break::kNone;
   int replicas = 1;
-  std::string dtype;
-  int part = 0, parts = 1;
-  uint64_t seed = 0;   // of the order of the samples; 0: as they stand in the files
   double seconds = 0;  // after which no further sample begins; 0: all
   bool list = false;
   bool everything = false;
-
-  bool takes_file(const std::string& name) const {
-    return files.empty() || std::find(files.begin(), files.end(), name) != files.end();
-  }
-  bool takes_op(const std::string& name) const { return name.find(filter) != std::string::npos; }
 };
-
-// "3/12": the third of twelve parts.
-void read_part(const std::string& text, Options& options) {
-  const size_t bar = text.find('/');
-  if (bar != std::string::npos) {
-    options.part = std::atoi(text.c_str()) - 1;
-    options.parts = std::atoi(text.c_str() + bar + 1);
-  }
-  if (bar == std::string::npos || options.part < 0 || options.part >= options.parts)
-    throw std::runtime_error("expected --part I/N with 1 <= I <= N, found " + text);
-}
 
 Options parse_options(int argc, char** argv) {
   Options options;
@@ -67,22 +45,13 @@ Options parse_options(int argc, char** argv) {
     }
     if (i + 1 == argc) throw std::runtime_error("a value is missing after " + flag);
     std::string value = argv[++i];
+    if (options.choice.read(flag, value)) continue;
     if (flag == "--device") {
       options.device = value;
     } else if (flag == "--samples") {
       options.folder = value;
-    } else if (flag == "--filter") {
-      options.filter = value;
-    } else if (flag == "--file") {
-      options.files.push_back(value);
     } else if (flag == "--replicas") {
       options.replicas = std::stoi(value);
-    } else if (flag == "--dtype") {
-      options.dtype = value;
-    } else if (flag == "--part") {
-      read_part(value, options);
-    } else if (flag == "--seed") {
-      options.seed = std::stoull(value);
     } else if (flag == "--seconds") {
       options.seconds = std::stod(value);
     } else if (flag == "--break") {
@@ -95,15 +64,15 @@ Options parse_options(int argc, char** argv) {
 }
 
 // The rows that this run answers for, by name.
-std::vector<std::string> rows_of(const Options& options) {
+std::vector<std::string> rows_of(const Choice& choice) {
   std::vector<std::string> names;
 #ifdef SLUICE_HAVE_OPS
   // The device's own rows are no operations of LibTorch; tests/device runs them.
   const auto is_libtorchs = [](const ops::Row& row) { return row.name.rfind("aten::", 0) == 0; };
   auto take = [&](const char* file, std::span<const ops::Row> rows) {
-    if (!options.takes_file(file)) return;
+    if (!choice.takes_file(file)) return;
     for (const ops::Row& row : rows) {
-      if (is_libtorchs(row) && options.takes_op(std::string(row.name))) names.emplace_back(row.name);
+      if (is_libtorchs(row) && choice.takes_op(std::string(row.name))) names.emplace_back(row.name);
     }
   };
   take("pointwise", ops::pointwise_rows());
@@ -123,17 +92,17 @@ std::vector<std::string> rows_of(const Options& options) {
   take("random", ops::random_rows());
   take("resample", ops::resample_rows());
   // A run of everything also answers for rows of families that it does not know by name.
-  if (options.files.empty()) {
+  if (choice.files.empty()) {
     std::set<std::string> known(names.begin(), names.end());
     for (const ops::Row& row : ops::rows()) {
-      if (is_libtorchs(row) && options.takes_op(std::string(row.name)) &&
+      if (is_libtorchs(row) && choice.takes_op(std::string(row.name)) &&
           known.insert(std::string(row.name)).second) {
         names.emplace_back(row.name);
       }
     }
   }
 #else
-  (void)options;
+  (void)choice;
 #endif
   return names;
 }
@@ -144,19 +113,6 @@ bool has_row([[maybe_unused]] const std::string& op) {
 #else
   return true;
 #endif
-}
-
-std::vector<Sample> all_samples(const std::string& folder) {
-  std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    if (entry.path().extension() == ".txt") paths.push_back(entry.path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  std::vector<Sample> samples;
-  for (const std::string& path : paths) {
-    for (Sample& sample : read_samples(path)) samples.push_back(std::move(sample));
-  }
-  return samples;
 }
 
 // Most of a run's time is the compiler's. An emit function treats f64 as it does f32, and operands that are
@@ -172,51 +128,14 @@ void leave_out_repetitions(std::vector<Sample>& samples) {
   }
 }
 
-bool has_floats(const Sample& sample) {
-  const auto is_float = [](const Value& value) {
-    return (value.kind == Value::Kind::kTensor && value.tensor.dtype.empty() && value.tensor.kind != 'i' &&
-            value.tensor.kind != 'b') ||
-           (value.kind == Value::Kind::kDType && value.text == "float");
-  };
-  return std::any_of(sample.arguments.begin(), sample.arguments.end(), [&](const Argument& argument) {
-    return is_float(argument.value) ||
-           std::any_of(argument.value.items.begin(), argument.value.items.end(), is_float);
-  });
-}
-
-// The samples of this run, in its order: those that have the type asked for, in that type alone. Samples
-// without floats belong to f32.
-std::vector<const Sample*> chosen_samples(std::vector<Sample>& samples, const Options& options) {
-  std::vector<const Sample*> chosen;
-  for (Sample& sample : samples) {
-    if (!options.takes_file(sample.file) || !options.takes_op(sample.op)) continue;
-    if (!options.dtype.empty()) {
-      const bool has =
-          std::find(sample.dtypes.begin(), sample.dtypes.end(), options.dtype) != sample.dtypes.end();
-      if (has_floats(sample) ? !has : options.dtype != "f32") continue;
-      if (has) sample.dtypes = {options.dtype};
-    }
-    chosen.push_back(&sample);
-  }
-  if (options.seed != 0) {
-    std::mt19937_64 random(options.seed);
-    std::shuffle(chosen.begin(), chosen.end(), random);
-  }
-  std::vector<const Sample*> part;
-  for (size_t i = static_cast<size_t>(options.part); i < chosen.size();
-       i += static_cast<size_t>(options.parts))
-    part.push_back(chosen[i]);
-  return part;
-}
-
 // Rows without a sample, and samples without a row.
 int64_t check_table(const std::vector<std::string>& rows, const std::vector<Sample>& samples,
-                    const Options& options) {
+                    const Choice& choice) {
   int64_t failures = 0;
   std::set<std::string> sampled;
   for (const Sample& sample : samples) {
     sampled.insert(sample.op);
-    if (!options.takes_file(sample.file) || !options.takes_op(sample.op)) continue;
+    if (!choice.takes_file(sample.file) || !choice.takes_op(sample.op)) continue;
     if (!sample.norow && !has_row(sample.op)) {
       std::printf("FAIL %s: there is no such row (option norow, if that is meant)\n", sample.where().c_str());
       ++failures;
@@ -232,15 +151,15 @@ int64_t check_table(const std::vector<std::string>& rows, const std::vector<Samp
 
 int run(int argc, char** argv) {
   Options options = parse_options(argc, argv);
-  std::vector<Sample> samples = all_samples(options.folder);
+  std::vector<Sample> samples = read_folder(options.folder);
   if (!options.everything) leave_out_repetitions(samples);
-  std::vector<std::string> rows = rows_of(options);
+  std::vector<std::string> rows = rows_of(options.choice);
   if (options.list) {
     for (const Sample& sample : samples) std::printf("%s\n", sample.where().c_str());
     return 0;
   }
-  int64_t failures = check_table(rows, samples, options);
-  const std::vector<const Sample*> chosen = chosen_samples(samples, options);
+  int64_t failures = check_table(rows, samples, options.choice);
+  const std::vector<const Sample*> chosen = chosen_samples(samples, options.choice);
   at::set_num_threads(1);
   const base::Stopwatch watch;
   tests::start(options.device, options.replicas);

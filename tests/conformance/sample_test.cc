@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "tests/conformance/choose.h"
+
 namespace sluice::conformance {
 namespace {
 
@@ -78,6 +80,31 @@ TEST(Sample, RefusesWhatItCannotRead) {
   } catch (const SampleError& error) {
     EXPECT_THAT(error.what(), HasSubstr("reduce:9: expected a number, found '12x'"));
   }
+}
+
+std::vector<std::string> chosen(const std::vector<std::pair<std::string, std::string>>& flags) {
+  std::vector<Sample> samples;
+  for (const char* line :
+       {"aten::gather | f[3]; 0; i[2]", "aten::sort | d[4] | dtypes=f32", "aten::any | b[3]"})
+    samples.push_back(parse_sample(line, "index"));
+  samples.push_back(parse_sample("aten::sort.stable | d[4] | dtypes=f64,bf16", "special"));
+  Choice choice;
+  for (const auto& [flag, value] : flags) EXPECT_TRUE(choice.read(flag, value)) << flag;
+  std::vector<std::string> names;
+  for (const Sample* sample : chosen_samples(samples, choice)) names.push_back(sample->op);
+  return names;
+}
+
+TEST(Choice, TakesFilesOperationsTypesAndParts) {
+  EXPECT_EQ(chosen({}).size(), 4u);
+  EXPECT_THAT(chosen({{"--filter", "sort,any"}}),
+              ElementsAre("aten::sort", "aten::any", "aten::sort.stable"));
+  EXPECT_THAT(chosen({{"--filter", "sort"}, {"--file", "special"}}), ElementsAre("aten::sort.stable"));
+  EXPECT_THAT(chosen({{"--dtype", "bf16"}}), ElementsAre("aten::gather", "aten::sort.stable"));
+  EXPECT_THAT(chosen({{"--dtype", "f32"}}), ElementsAre("aten::gather", "aten::sort", "aten::any"));
+  EXPECT_THAT(chosen({{"--part", "2/3"}}), ElementsAre("aten::sort"));
+  EXPECT_THROW(chosen({{"--part", "4/3"}}), std::runtime_error);
+  EXPECT_FALSE(Choice().read("--device", "xla"));
 }
 
 }  // namespace
