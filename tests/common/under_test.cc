@@ -4,6 +4,7 @@
 
 #ifdef SLUICE_HAVE_DEVICE
 #include "sluice/device/device.h"
+#include "sluice/device/sharding/shard.h"
 #endif
 
 namespace sluice::tests {
@@ -18,14 +19,28 @@ bool is_xla() { return chosen.type() == at::kXLA; }
 
 #ifdef SLUICE_HAVE_DEVICE
 
+namespace {
+
+DeviceOptions plain_options() {
+  DeviceOptions options;
+  options.cache = false;
+  options.host_shapes = false;  // what runs on the host says nothing of the device
+  return options;
+}
+
+}  // namespace
+
 void start(const std::string& name, int replicas) {
   if (name == "cpu") return;
   if (name != "xla") throw std::runtime_error("expected --device xla or cpu, found " + name);
-  DeviceOptions options;
+  DeviceOptions options = plain_options();
   options.devices = replicas;
-  options.cache = false;
-  options.host_shapes = false;  // what runs on the host says nothing of the device
   init(options);
+  chosen = at::Device(at::kXLA, 0);
+}
+
+void start_mesh(const std::string& mesh) {
+  init(Mesh::parse(mesh), plain_options());
   chosen = at::Device(at::kXLA, 0);
 }
 
@@ -52,6 +67,7 @@ at::Tensor value_on(const at::Tensor& tensor, int replica) {
 void start(const std::string& name, int) {
   if (name != "cpu") throw std::runtime_error("this build has no " + name + " device");
 }
+void start_mesh(const std::string&) { throw std::runtime_error("this build has no xla device"); }
 void sync() {}
 void finish() {}
 std::vector<std::pair<std::string, int64_t>> fallbacks() { return {}; }

@@ -12,6 +12,8 @@ namespace sluice::tests {
 
 // "xla" or "cpu"; throws std::runtime_error for another name. Call once, before the others.
 void start(const std::string& device, int replicas = 1);
+// Opens xla with a mesh of devices, such as "data=2,fsdp=2". Call once, in place of start().
+void start_mesh(const std::string& mesh);
 at::Device device();
 bool is_xla();
 // Cuts the graph and waits; throws what the program threw. Nothing on the CPU.
