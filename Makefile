@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart check test fuzz site gpu-kit test-gpu-kit test-pod test-plugin test-torch test-slurm install dist wheel test-dist format clean
+.PHONY: help setup build quickstart check test fuzz site gpu-kit test-gpu-kit test-partitioned test-pod test-plugin test-torch test-slurm install dist wheel test-dist format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -31,6 +31,11 @@ test-pod: ## the recipe of docs/recipes at full size, on an emulated pod of 4 ho
 	@scripts/build dev sluice_pod_plugin
 	@$(RECIPE) --out out/pod
 	@$(RECIPE) --out out/pod-resnet50 --model resnet50 --lr 0.5 --epochs 1 --steps-per-epoch 2 --test-shards 2
+
+test-partitioned: ## every operation and 200 random models, laid out over meshes of CPU devices (takes hours)
+	@scripts/build dev sluice_conformance_partitioned fuzz_models
+	@build/dev/tests/conformance/partitioned/sluice_conformance_partitioned --everything
+	@build/dev/tests/fuzz/models/fuzz_models --count 200 --seed $${SEED:-1}
 
 test-plugin: ## the tests of values with another CPU plugin, into docs/versions.md (PLUGIN=file.so)
 	@scripts/test_plugin "$(PLUGIN)"
