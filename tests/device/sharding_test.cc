@@ -234,6 +234,35 @@ TEST_F(Sharding, WhatDoesNotFitIsRefused) {
               HasSubstr("the mesh fsdp=4 needs 4 devices, found 3"));
 }
 
+// Reads and writes at places that move from step to step become dynamic slices, whose places a partitioner
+// may clamp block by block.
+TEST_F(Sharding, SlicesAtMovingPlaces) {
+  restart_with("data=2,fsdp=2");
+  const std::vector<Layout> layouts = {
+      Layout::along(2, 0, {"fsdp"}), Layout::along(2, 1, {"fsdp"}), Layout::along(2, 0, {"data", "fsdp"}),
+      Layout::along(2, 1, {"data", "fsdp"}), Layout({{{"fsdp"}}, {{"data"}}})};
+  for (const Layout& layout : layouts) {
+    SCOPED_TRACE(layout.str());
+    torch::Tensor wanted = ramp({8, 12});
+    torch::Tensor x = shard(wanted, layout);
+    for (const int64_t at : {0, 5, 3, 4, 1, 2}) {
+      const auto step = [&](torch::Tensor& t) {
+        const torch::Tensor rows = t.slice(0, at, at + 3) * 2, columns = t.slice(1, at, at + 7).sum(1);
+        t.slice(0, at, at + 3).add_(1);
+        t.slice(1, at + 1, at + 4).mul_(0.5);
+        t.select(0, 7 - at).add_(3);
+        return std::vector<torch::Tensor>{rows, columns, t};
+      };
+      wanted = wanted.clone();
+      const std::vector<torch::Tensor> found = step(x), expected = step(wanted);
+      sync();
+      for (size_t i = 0; i < found.size(); ++i)
+        EXPECT_LT(relative_error(found[i].cpu(), expected[i]), 1e-6) << "place " << at << ", value " << i;
+    }
+    EXPECT_EQ(layout_of(x).str(), layout.str());
+  }
+}
+
 // Operations without a row, and captured functions, see whole values.
 TEST_F(Sharding, FallbacksAndCapturedSteps) {
   restart_with("fsdp=4");
