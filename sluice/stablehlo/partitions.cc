@@ -1,6 +1,8 @@
 #include "sluice/stablehlo/partitions.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "sluice/base/error.h"
 #include "sluice/base/text/number.h"
@@ -11,6 +13,117 @@ namespace {
 
 constexpr std::string_view kOnePartition = "mhlo.num_partitions = 1 : i32} {\n";
 constexpr std::string_view kMain = "  func.func public @main(";
+
+using Edges = std::vector<int64_t>;
+
+// Returns what stands between two marks; empty if one of them is missing.
+std::string_view text_between(std::string_view text, std::string_view before, std::string_view after) {
+  const size_t begin = text.find(before);
+  if (begin == std::string_view::npos) return {};
+  text.remove_prefix(begin + before.size());
+  const size_t end = text.find(after);
+  return end == std::string_view::npos ? std::string_view() : text.substr(0, end);
+}
+
+Edges edges_of(std::string_view line, std::string_view name) {
+  Edges edges;
+  const std::string_view text = text_between(line, base::str(name, " = array<i64: "), ">");
+  if (text.empty()) return edges;
+  for (const std::string& item : base::split(text, ','))
+    edges.push_back(base::number_of<int64_t>(base::trim(item)).value_or(0));
+  return edges;
+}
+
+std::string array_text(const Edges& numbers) {
+  return base::str("array<i64: ", base::join(numbers, ", "), ">");
+}
+
+// The inside of a tensor's type, such as "8x4xf32", of other dimensions.
+struct TensorInside {
+  Edges dims;
+  std::string_view element;
+
+  TensorInside(std::string_view type, size_t rank) {
+    for (size_t i = 0; i < rank; ++i) {
+      const size_t x = type.find('x');
+      if (x == std::string_view::npos) break;
+      dims.push_back(base::number_of<int64_t>(type.substr(0, x)).value_or(0));
+      type.remove_prefix(x + 1);
+    }
+    element = type;
+  }
+  std::string with(const Edges& other) const { return base::str(base::join(other, "x"), 'x', element); }
+};
+
+// A pad whose result has its operand's shape, taken apart: what is left of the operand, and what surrounds
+// it.
+struct TakenApart {
+  Edges start, limit, left, before, after;
+
+  void add(int64_t extent, int64_t low) {
+    const int64_t distance = std::clamp(low, -extent, extent);
+    before.push_back(std::max<int64_t>(distance, 0));
+    after.push_back(std::max<int64_t>(-distance, 0));
+    start.push_back(after.back());
+    limit.push_back(extent - before.back());
+    left.push_back(limit.back() - start.back());
+  }
+};
+
+constexpr std::string_view kPadCall = " = \"stablehlo.pad\"(", kToTensor = ") -> tensor<";
+
+// Returns a line that shifts as a slice and a pad; `type` is its operand's.
+std::string slice_and_pad(std::string_view line, std::string_view type, const TensorInside& inside,
+                          const TakenApart& shift) {
+  const size_t percent = line.find('%'), call = line.find(kPadCall);
+  const std::string_view blanks = line.substr(0, percent), name = line.substr(percent, call - percent);
+  const std::string_view operands = line.substr(call + kPadCall.size());
+  const std::string_view operand = operands.substr(0, operands.find(','));
+  const std::string_view fill = text_between(operands, ", ", ")");
+  const std::string_view fill_type = text_between(line, ">, tensor<", ">) -> ");
+  const std::string_view rest = line.substr(line.find(kToTensor) + kToTensor.size() + type.size() + 1);
+  const std::string part = base::str("%shift", name.substr(1)), part_type = inside.with(shift.left);
+  const size_t rank = inside.dims.size();
+  return base::str(
+      blanks, part, " = \"stablehlo.slice\"(", operand, ") {start_indices = ", array_text(shift.start),
+      ", limit_indices = ", array_text(shift.limit), ", strides = ", array_text(Edges(rank, 1)),
+      "} : (tensor<", type, ">) -> tensor<", part_type, '>', rest, '\n', blanks, name, kPadCall, part, ", ",
+      fill, ") {edge_padding_low = ", array_text(shift.before),
+      ", edge_padding_high = ", array_text(shift.after), ", interior_padding = ", array_text(Edges(rank, 0)),
+      "} : (tensor<", part_type, ">, tensor<", fill_type, ">) -> tensor<", type, '>', rest);
+}
+
+// Returns one line of a pad, which may become two.
+std::string without_shift(std::string_view line) {
+  const std::string_view type = text_between(line, " : (tensor<", ">, tensor<");
+  const size_t arrow = line.find(kToTensor);
+  const Edges low = edges_of(line, "edge_padding_low"), interior = edges_of(line, "interior_padding");
+  const auto is_zero = [](int64_t number) { return number == 0; };
+  const bool keeps_shape = !type.empty() && arrow != std::string_view::npos &&
+                           base::starts_with(line.substr(arrow + kToTensor.size()), base::str(type, '>')) &&
+                           std::all_of(interior.begin(), interior.end(), is_zero);
+  if (!keeps_shape || std::all_of(low.begin(), low.end(), is_zero)) return std::string(line);
+  const TensorInside inside(type, low.size());
+  TakenApart shift;
+  for (size_t i = 0; i < low.size() && i < inside.dims.size(); ++i) shift.add(inside.dims[i], low[i]);
+  return slice_and_pad(line, type, inside, shift);
+}
+
+// Returns the text with each shift (a pad whose result has its operand's shape) as a slice and a pad that
+// makes it larger again. XLA's partitioner drops the padding of a shift if the operand is whole on every
+// device and the result is laid out: a cumulative sum then comes out doubled.
+std::string without_shifts(std::string_view text) {
+  std::string written;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    written += line.find(kPadCall) == std::string_view::npos ? std::string(line) : without_shift(line);
+    if (end == std::string_view::npos) break;
+    written += '\n';
+    text.remove_prefix(end + 1);
+  }
+  return written;
+}
 
 // Copies a program's text, with layouts where they belong.
 class Writer {
@@ -28,7 +141,7 @@ class Writer {
     if (!base::starts_with(rest_, " -> (")) refuse("the results of @main");
     copy(5);
     values(partitions_.results, "result");
-    text_ += rest_;
+    text_ += without_shifts(rest_);
     return std::move(text_);
   }
 

@@ -67,6 +67,29 @@ TEST(Partitions, Refusals) {
               HasSubstr("argument 0: dimension 0 of [8, 4] has 8 elements"));
 }
 
+// XLA's partitioner drops the padding of a pad that keeps the shape.
+TEST(Partitions, ShiftsBecomeSlicesAndPads) {
+  Builder b;
+  const Value x = b.parameter(f32({8, 4})), zero = b.splat(0, f32());
+  const Value results[] = {b.pad(x, zero, {1, -2}, {-1, 2}), b.pad(x, zero, {9, 0}, {-9, 0}),
+                           b.pad(x, zero, {1, 0}, {0, 0})};
+  const Donation donations[] = {{}};
+  const Layout whole = Layout::replicated(2);
+  const std::string text =
+      with_layouts(b.finish(results, donations), {mesh(), {whole}, {whole, whole, whole}});
+  EXPECT_THAT(text,
+              HasSubstr("{start_indices = array<i64: 0, 2>, limit_indices = array<i64: 7, 4>, strides = "
+                        "array<i64: 1, 1>} : (tensor<8x4xf32>) -> tensor<7x2xf32>"));
+  EXPECT_THAT(text, HasSubstr("{edge_padding_low = array<i64: 1, 0>, edge_padding_high = array<i64: 0, 2>, "
+                              "interior_padding = array<i64: 0, 0>} : (tensor<7x2xf32>, tensor<f32>) -> "
+                              "tensor<8x4xf32>"));
+  // Nothing of the operand is left.
+  EXPECT_THAT(text, HasSubstr("(tensor<8x4xf32>) -> tensor<0x4xf32>"));
+  EXPECT_THAT(text, HasSubstr("(tensor<0x4xf32>, tensor<f32>) -> tensor<8x4xf32>"));
+  // A pad that makes its operand larger stays as it is.
+  EXPECT_THAT(text, HasSubstr("(tensor<8x4xf32>, tensor<f32>) -> tensor<9x4xf32>"));
+}
+
 // A program without arguments and results keeps its parentheses.
 TEST(Partitions, NoArguments) {
   Builder b;
