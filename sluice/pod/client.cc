@@ -128,7 +128,7 @@ base::Status Client::copy_to_hosts() {
   const Job& job = record_.job;
   const std::string folder = run_folder(job.id);
   if (!job.program.path.empty()) SLUICE_OK(send_program(job, folder, signals_));
-  if (!job.sync.empty()) SLUICE_OK(sync_folder(job, base::join_path(folder, "sync.tar.gz"), signals_));
+  if (!job.sync.empty()) SLUICE_OK(sync_folder(job, base::join_path(folder, "sync.tar"), signals_));
   return {};
 }
 
@@ -309,9 +309,14 @@ std::string describe_commands(const Job& job) {
         "# --program: this script on each host, followed by the parts of the archive that it needs\n",
         program_script(job.program), " <", quote(job.program.path), "\n\n");
   if (!job.sync.empty()) {
-    const std::string archive = base::join_path(run_folder(job.id), "sync.tar.gz");
-    text += base::str("# --sync: once here, then on each host\n", quote_all(pack_command(job, archive)), "\n",
-                      unpack_script(job), " <", quote(archive), "\n\n");
+    const std::string archive = base::join_path(run_folder(job.id), "sync.tar");
+    text += base::str("# --sync: this lists the folder here\n", quote_all(list_command(job)),
+                      "\n# on each host, this script answers what it lacks of the list\n",
+                      sync_script(job, "ask", "gz"), " <", quote(archive + ".list"),
+                      "\n# once here (or with zstd, if the hosts have it)\n",
+                      quote_all(pack_command(job, archive, "gz")),
+                      "\n# then on each host that lacks something: the same script with step=take, and <",
+                      quote(archive), "\n\n");
   }
   for (size_t i = 0; i < job.workers.size(); ++i) {
     const Worker& worker = job.workers[i];

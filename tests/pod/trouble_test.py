@@ -254,21 +254,22 @@ class Around(TroubleTest):
 
     def test_ctrl_c_while_a_folder_is_copied(self):
         process = self.slow_sync()
-        wait_for("the copying", self.calls)
-        self.assertTrue((self.only_run() / "sync.tar.gz").exists())
+        wait_for("the copying", lambda: len(self.calls()) > 1)  # after the host was asked what it lacks
+        self.assertTrue((self.only_run() / "sync.tar").exists())
         process.send_signal(signal.SIGINT)
         status, _, err = self.finish(process)
         self.assertEqual(status, 130, err)
-        self.assertFalse((self.only_run() / "sync.tar.gz").exists())
+        self.assertEqual(list(self.only_run().glob("sync*")), [])
 
     def test_ctrl_c_while_a_folder_is_packed(self):
-        self.tool(self.tools, "tar", f'touch {self.work}/packing "$4"; exec sleep 1000')
+        self.tool(self.tools, "tar", f'[ "$4" = /dev/null ] && exec {shutil.which("tar")} "$@"; '
+                                      f'touch {self.work}/packing "$4"; exec sleep 1000')
         process = self.slow_sync()
         wait_for("the packing", (self.work / "packing").exists)
         process.send_signal(signal.SIGINT)
         status, _, err = self.finish(process)
         self.assertEqual(status, 130, err)
-        self.assertFalse((self.only_run() / "sync.tar.gz").exists())
+        self.assertEqual(list(self.only_run().glob("sync*")), [])
         self.assert_nothing_left()
 
     def test_a_client_that_was_killed_before_the_workers_ran(self):
@@ -339,6 +340,79 @@ class Around(TroubleTest):
         status, out, err = self.finish(process)
         self.assertEqual((status, out.count("saved")), (130, 2), err)
         self.assert_nothing_left()
+
+
+class Copies(TroubleTest):
+    """What --sync sends grows with what has changed, not with the folder or the number of runs."""
+
+    def copy(self, folder, hosts="a,b"):
+        """Copies the folder, and returns the bytes that each host was sent."""
+        before = {path: path.stat().st_mtime_ns for path in self.hosts.glob("*/call-*")}
+        status, _, err = self.run_program("--hosts", hosts, "--sync", folder, "--chdir", "there", "--", "true")
+        self.assertEqual(status, 0, err)
+        return {host: sum(int(path.read_text()) for path in (self.hosts / host).glob("call-*") if path not in before)
+                for host in hosts.split(",")}
+
+    def folder(self, files):
+        folder = self.work / f"folder-{files}"
+        (folder / "sub/deep").mkdir(parents=True)
+        for n in range(files):
+            (folder / f"sub/file {n}").write_bytes(os.urandom(20_000))
+        (folder / "sub/deep/link").symlink_to("../file 0")
+        (folder / "sub/line\nline").write_text("a name in two lines\n")
+        time.sleep(2.1)  # what is newer may still change without a sign of it
+        return folder
+
+    def equal(self, folder, host):
+        there = self.hosts / host / "there"
+        self.assertEqual(subprocess.run(["diff", "-r", "--no-dereference", folder, there], capture_output=True, text=True)
+                         .stdout, "")
+
+    def test_only_what_has_changed_is_sent(self):
+        sent = {}
+        for files in (20, 80):
+            folder = self.folder(files)
+            first = self.copy(folder)
+            self.assertGreater(first["a"], files * 20_000)
+            unchanged = self.copy(folder)
+            (folder / "sub/file 3").write_bytes(os.urandom(20_000))
+            (folder / "sub/deep/link").unlink()
+            (folder / "sub/deep/link").symlink_to("../file 1")
+            one = self.copy(folder)
+            (self.hosts / "a/there/sub/file 4").write_text("changed on the host")
+            (self.hosts / "a/there/sub/file 5").unlink()
+            there = self.copy(folder)
+            for host in "ab":
+                self.equal(folder, host)
+            sent[files] = {"one": one["a"] - unchanged["a"], "two": there["a"] - unchanged["a"]}
+            self.assertLess(unchanged["a"], first["a"] / 10)
+            self.assertLess(there["b"], there["a"] - 30_000)
+            shutil.rmtree(self.hosts / "a")
+            shutil.rmtree(self.hosts / "b")
+        # The file that was new at the copy before is sent once more, with the two of the host.
+        for what, files in (("one", 1), ("two", 3)):
+            self.assertLess(sent[80][what], files * 20_000 + 10_000)
+            self.assertLess(sent[20][what], files * 20_000 + 10_000)
+
+    def test_a_link_in_place_of_a_folder_is_not_followed(self):
+        folder = self.folder(5)
+        self.copy(folder, "a")
+        aside = self.hosts / "a/aside"
+        (self.hosts / "a/there/sub").rename(aside)
+        (self.hosts / "a/there/sub").symlink_to(aside)
+        (folder / "sub/file 0").write_text("new")
+        self.copy(folder, "a")
+        self.equal(folder, "a")
+        self.assertNotEqual((aside / "file 0").read_bytes(), b"new")
+
+    def test_a_host_without_room_for_notes_gets_everything(self):
+        folder = self.folder(5)
+        (self.hosts / "a/state").mkdir(parents=True)
+        (self.hosts / "a/state/sluice").write_text("no folder")
+        for _ in range(2):
+            status, _, err = self.run_program("--hosts", "a", "--sync", folder, "--chdir", "there", *sh("true"))
+            self.assertIn(status, (0, 1), err)  # the supervisor has no place there
+            self.equal(folder, "a")
 
 
 class Shells(TroubleTest):
