@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "sluice/base/log.h"
 #include "sluice/base/random.h"
@@ -16,6 +17,8 @@ namespace sluice::data {
 namespace {
 
 using Found = SurveyedShard;
+
+constexpr std::uint64_t kMostKept = 1 << 30;  // bytes of all surveys without a cache folder
 
 std::int64_t rows_of(std::string_view npy) {
   const Array array = base::value_or_throw(parse_npy(npy));
@@ -177,11 +180,22 @@ bool fits(const std::vector<Found>& found, const Survey& survey, const ShardFact
 
 base::Result<std::vector<Found>> survey_all(const std::vector<std::string>& urls, const Survey& survey,
                                             const LearnOptions& options, const ShardFacts& facts) {
-  const std::string identity = options.cache_folder.empty() ? "" : identity_of(survey, options, facts);
-  const std::string path = identity.empty() ? "" : survey_path(options.cache_folder, identity);
-  if (!path.empty())
-    if (auto kept = read_survey(path, urls.size()); kept && fits(*kept, survey, facts))
-      return std::move(*kept);
+  const bool usual = options.cache_folder.empty();
+  const std::string folder = usual ? usual_survey_folder() : options.cache_folder;
+  const std::string identity = folder.empty() ? "" : identity_of(survey, options, facts);
+  const std::string path = identity.empty() ? "" : survey_path(folder, identity);
+  const auto kept_before = [&]() -> std::optional<std::vector<Found>> {
+    auto kept = path.empty() ? std::nullopt : read_survey(path, urls.size());
+    return kept && fits(*kept, survey, facts) ? std::move(kept) : std::nullopt;
+  };
+  if (auto kept = kept_before()) return std::move(*kept);
+  std::optional<SurveyTurn> turn;
+  if (!path.empty()) {
+    auto waited = SurveyTurn::wait(path, options.cancelled);
+    if (!waited && waited.error().code() == Code::kCancelled) return tl::unexpected<Error>(waited.error());
+    if (waited) turn.emplace(std::move(*waited));
+    if (auto kept = kept_before()) return std::move(*kept);
+  }
   std::vector<Found> found(urls.size());
   const ShardSurvey survey_shard(survey, options);
   SLUICE_OK(for_each_shard(urls, [&](std::size_t i) -> base::Status {
@@ -192,6 +206,7 @@ base::Result<std::vector<Found>> survey_all(const std::vector<std::string>& urls
   if (const auto kept = write_survey(path, found); !kept)
     base::warn("the lengths and the choice of samples are not kept for the next start: ",
                kept.error().what());
+  if (usual) forget_old_surveys(folder, kMostKept);
   return found;
 }
 

@@ -28,8 +28,9 @@ struct Survey {
 // filters ask only for keys and there are index files, only these are read. A sample for which a filter or a
 // length fails is an error; if `options` skip damage, it is not taken (one warning). A sample that cannot be
 // read then counts as taken: it is met as a bad sample later. kInvalidArgument when nothing is left.
-// With a cache folder, the answer is kept there under the set's identity (survey_file.h), and no shard is
-// read the next time, unless damage is skipped or a filter or a length is a function without a name.
+// The answer is kept under the set's identity in the cache folder, or else in the user's (survey_file.h), and
+// no shard is read the next time, unless damage is skipped or a filter or a length is a function without a
+// name. One process of a machine reads; the others wait for its answer.
 base::Status survey_samples(const std::vector<std::string>& urls, const Survey& survey,
                             const LearnOptions& options, ShardFacts& facts);
 

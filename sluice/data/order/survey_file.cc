@@ -1,8 +1,16 @@
 #include "sluice/data/order/survey_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string_view>
+#include <thread>
 
+#include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/private_file.h"
 #include "sluice/base/files/trusted_file.h"
@@ -13,7 +21,7 @@
 namespace sluice::data {
 namespace {
 
-constexpr std::string_view kMark = "sluice-survey-1\n";
+constexpr std::string_view kMark = "sluice-survey-1\n", kSuffix = ".survey";
 
 void append(std::string& bytes, const void* from, std::size_t size) {
   bytes.append(static_cast<const char*>(from), size);
@@ -43,8 +51,57 @@ bool take_all(std::string_view& bytes, std::vector<Number>& numbers) {
 
 }  // namespace
 
+std::string usual_survey_folder() {
+  if (const auto cache = base::environment("XDG_CACHE_HOME"))
+    return base::join_path(*cache, "sluice/surveys");
+  if (const auto home = base::environment("HOME")) return base::join_path(*home, ".cache/sluice/surveys");
+  return "";
+}
+
+void forget_old_surveys(const std::string& folder, std::uint64_t most) {
+  struct Kept {
+    std::int64_t used;
+    std::uint64_t bytes;
+    std::string path;
+  };
+  std::vector<Kept> all;
+  const auto files = base::list_directory(folder);
+  if (!files) return;
+  for (const std::string& file : *files) {
+    struct stat facts {};
+    const std::string path = base::join_path(folder, file);
+    if (!file.ends_with(kSuffix) || ::lstat(path.c_str(), &facts) != 0) continue;
+    all.push_back({facts.st_mtime, static_cast<std::uint64_t>(facts.st_size), path});
+  }
+  std::sort(all.begin(), all.end(), [](const Kept& a, const Kept& b) { return a.used > b.used; });
+  std::uint64_t bytes = 0;
+  for (const Kept& one : all)
+    if ((bytes += one.bytes) > most) ::unlink(one.path.c_str());
+}
+
+base::Result<SurveyTurn> SurveyTurn::wait(const std::string& path, const std::atomic<bool>* cancelled) {
+  SurveyTurn turn(path + ".turn");
+  SLUICE_OK(base::make_private_folder(turn.folder_));
+  while (true) {
+    if (cancelled != nullptr && *cancelled) return base::fail(Code::kCancelled, "cancelled");
+    // The folder goes with the turn of another process: then whoever waits makes it again.
+    auto lock = base::FolderLock::take(turn.folder_);
+    if (!lock) SLUICE_OK(base::make_private_folder(turn.folder_));
+    if (lock && *lock) {
+      turn.lock_ = std::move(*lock);
+      return turn;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+SurveyTurn::~SurveyTurn() {
+  if (lock_) ::rmdir(folder_.c_str());
+}
+
 std::string survey_path(const std::string& folder, const std::string& identity) {
-  return base::join_path(folder, base::hexadecimal(base::sha256(identity).substr(0, 20)) + ".survey");
+  return base::join_path(folder,
+                         base::hexadecimal(base::sha256(identity).substr(0, 20)) + std::string(kSuffix));
 }
 
 std::optional<std::vector<SurveyedShard>> read_survey(const std::string& path, std::size_t shards) {
@@ -60,7 +117,9 @@ std::optional<std::vector<SurveyedShard>> read_survey(const std::string& path, s
   std::vector<SurveyedShard> found(shards);
   for (SurveyedShard& shard : found)
     if (!take_all(bytes, shard.taken) || !take_all(bytes, shard.lengths)) return std::nullopt;
-  return bytes.empty() ? std::optional(std::move(found)) : std::nullopt;
+  if (!bytes.empty()) return std::nullopt;
+  ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+  return found;
 }
 
 base::Status write_survey(const std::string& path, const std::vector<SurveyedShard>& shards) {

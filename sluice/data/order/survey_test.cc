@@ -5,7 +5,11 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <optional>
+#include <thread>
 
+#include "sluice/base/files/file.h"
 #include "sluice/data/order/survey_file.h"
 #include "sluice/data/test_dataset.h"
 
@@ -26,7 +30,8 @@ class SurveyTest : public ::testing::Test {
     return folder_.path("s-{0.." + std::to_string(shards - 1) + "}.tar");
   }
   // A set of its own, as in another process. Its lengths are counted in measured_.
-  WebDataset set(const std::string& urls, const std::string& name, const std::string& condition = "") {
+  WebDataset set(const std::string& urls, const std::string& name, const std::string& condition = "",
+                 bool has_cache = true) {
     LengthOptions options;
     options.length = [this](std::string_view bytes) {
       ++measured_;
@@ -34,7 +39,8 @@ class SurveyTest : public ::testing::Test {
     };
     options.name = name;
     WebDataset all(urls);
-    all.to_tuple("txt", "__key__").shuffle(8).interleave(4).cache(folder_.path("cache"), 1 << 20);
+    all.to_tuple("txt", "__key__").shuffle(8).interleave(4);
+    if (has_cache) all.cache(folder_.path("cache"), 1 << 20);
     if (!condition.empty()) all.where(condition);
     return all.bucket_by_length("txt", {{2, 4}, {2, 8}}, options);
   }
@@ -63,6 +69,30 @@ TEST_F(SurveyTest, IsMadeOnceForASet) {
     EXPECT_EQ(last_size_, some);
     EXPECT_EQ(set(urls, "bytes", "__key__ like k10?5").left_out(), samples - some);
   }
+}
+
+// Without a cache folder it is kept for the user. However many processes start at once, each sample is
+// measured once.
+TEST_F(SurveyTest, IsMadeOnceWithoutACache) {
+  const char* before = std::getenv("XDG_CACHE_HOME");
+  const std::optional<std::string> kept =
+      before == nullptr ? std::nullopt : std::optional<std::string>(before);
+  ::setenv("XDG_CACHE_HOME", folder_.path("home").c_str(), 1);
+  for (const int shards : {2, 8}) {
+    const std::string urls = texts(shards);
+    measured_ = 0;
+    std::vector<std::thread> processes;
+    for (int i = 0; i < 4; ++i)
+      processes.emplace_back(
+          [&] { EXPECT_EQ(set(urls, "bytes", "", /*has_cache=*/false).size(), 10 * shards); });
+    for (std::thread& process : processes) process.join();
+    EXPECT_EQ(measured_, 10 * shards);
+    EXPECT_EQ(measured_by(set(urls, "bytes", "", /*has_cache=*/false)), 0);
+  }
+  EXPECT_EQ(base::value_or_throw(base::list_directory(usual_survey_folder())).size(), 2U) << "no turn stays";
+  forget_old_surveys(usual_survey_folder(), 200);  // the larger one has 8 bytes a sample: 640 and more
+  EXPECT_LE(base::value_or_throw(base::list_directory(usual_survey_folder())).size(), 1U);
+  kept ? ::setenv("XDG_CACHE_HOME", kept->c_str(), 1) : ::unsetenv("XDG_CACHE_HOME");
 }
 
 TEST_F(SurveyTest, IsMadeForWhatDiffers) {
