@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <unordered_map>
 #include <utility>
 
 #include "sluice/base/formats/sha256.h"
@@ -34,31 +33,56 @@ std::uint64_t bits_of(const Likeness& likeness, std::size_t begin, std::size_t e
   return bits;
 }
 
+// Samples by a hash, in lists: the latest sample of each hash, and for each sample the one before it. Samples
+// of one list may have different hashes.
+class SampleLists {
+ public:
+  explicit SampleLists(std::size_t samples)
+      : latest_(std::bit_ceil(samples), kNone), before_(samples, kNone) {}
+
+  template <typename Look>
+  void for_each(std::uint64_t hash, const Look& look) const {
+    for (std::uint32_t sample = latest_[place(hash)]; sample != kNone; sample = before_[sample]) look(sample);
+  }
+  void add(std::uint64_t hash, std::size_t sample) {
+    before_[sample] = std::exchange(latest_[place(hash)], static_cast<std::uint32_t>(sample));
+  }
+  std::size_t bytes() const { return (latest_.size() + before_.size()) * sizeof(std::uint32_t); }
+
+ private:
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+  std::size_t place(std::uint64_t hash) const {
+    constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15;  // 2^64 / the golden ratio: spreads close hashes
+    const std::uint64_t spread = hash * kGolden;
+    return static_cast<std::size_t>((spread ^ (spread >> 32)) & (latest_.size() - 1));
+  }
+  std::vector<std::uint32_t> latest_, before_;
+};
+
 // Finds similar likenesses by bands. Two likenesses that differ in at most `bits` bits agree in at least one
 // of bits + 1 bands, so only samples that share a band are compared.
 class Bands {
  public:
-  explicit Bands(int bits) : bits_(bits), bands_(static_cast<std::size_t>(bits) + 1), known_(bands_) {}
+  Bands(int bits, std::size_t samples)
+      : bits_(bits), bands_(static_cast<std::size_t>(bits) + 1), known_(bands_, SampleLists(samples)) {}
 
   // Returns the nearest of the samples added before; among equals the first.
   std::optional<std::pair<std::size_t, int>> nearest(const std::vector<SamplePrint>& samples,
                                                      const Likeness& likeness) const {
     std::optional<std::pair<std::size_t, int>> best;
-    for (std::size_t band = 0; band < bands_; ++band) {
-      const auto found = known_[band].find(key(likeness, band));
-      if (found == known_[band].end()) continue;
-      for (const std::size_t other : found->second) {
+    for (std::size_t band = 0; band < bands_; ++band)
+      known_[band].for_each(key(likeness, band), [&](std::size_t other) {
         const int bits = difference(likeness, *samples[other].likeness);
-        if (bits > bits_) continue;
+        if (bits > bits_) return;
         if (!best || bits < best->second || (bits == best->second && other < best->first))
           best = {other, bits};
-      }
-    }
+      });
     return best;
   }
   void add(const Likeness& likeness, std::size_t sample) {
-    for (std::size_t band = 0; band < bands_; ++band) known_[band][key(likeness, band)].push_back(sample);
+    for (std::size_t band = 0; band < bands_; ++band) known_[band].add(key(likeness, band), sample);
   }
+  std::size_t bytes() const { return bands_ * known_.front().bytes(); }
 
  private:
   std::uint64_t key(const Likeness& likeness, std::size_t band) const {
@@ -68,16 +92,14 @@ class Bands {
 
   int bits_;
   std::size_t bands_;
-  std::vector<std::unordered_map<std::uint64_t, std::vector<std::size_t>>> known_;
+  std::vector<SampleLists> known_;
 };
 
-struct DigestHash {
-  std::size_t operator()(const Digest& digest) const {
-    std::size_t value = 0;
-    std::memcpy(&value, digest.data(), sizeof value);
-    return value;
-  }
-};
+std::uint64_t hash_of(const Digest& digest) {
+  std::uint64_t value = 0;
+  std::memcpy(&value, digest.data(), sizeof value);
+  return value;
+}
 
 }  // namespace
 
@@ -104,23 +126,30 @@ Digest digest_of(std::string_view bytes) {
   return digest;
 }
 
-std::vector<Duplicate> find_duplicates(const std::vector<SamplePrint>& samples, std::optional<int> bits) {
-  std::unordered_map<Digest, std::size_t, DigestHash> contents;
-  Bands bands(bits.value_or(0));
+std::vector<Duplicate> find_duplicates(const std::vector<SamplePrint>& samples, std::optional<int> bits,
+                                       std::size_t* held) {
+  SampleLists contents(samples.size());
+  std::optional<Bands> bands;
+  if (bits) bands.emplace(*bits, samples.size());
   std::vector<Duplicate> duplicates;
   for (std::size_t i = 0; i < samples.size(); ++i) {
     const SamplePrint& sample = samples[i];
-    const auto [known, first] = contents.try_emplace(sample.contents, i);
-    if (!first) {
-      duplicates.push_back({i, known->second, -1});
+    std::optional<std::size_t> same;
+    contents.for_each(hash_of(sample.contents), [&](std::size_t other) {
+      if (samples[other].contents == sample.contents) same = other;
+    });
+    if (same) {
+      duplicates.push_back({i, *same, -1});
       continue;
     }
-    if (!bits || !sample.likeness) continue;
-    if (const auto near = bands.nearest(samples, *sample.likeness))
+    contents.add(hash_of(sample.contents), i);
+    if (!bands || !sample.likeness) continue;
+    if (const auto near = bands->nearest(samples, *sample.likeness))
       duplicates.push_back({i, near->first, near->second});
     else
-      bands.add(*sample.likeness, i);
+      bands->add(*sample.likeness, i);
   }
+  if (held != nullptr) *held = contents.bytes() + (bands ? bands->bytes() : 0);
   return duplicates;
 }
 

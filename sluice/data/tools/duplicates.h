@@ -38,6 +38,8 @@ struct Duplicate {
 };
 
 // Finds duplicates. `bits`: bits of the likeness that may differ, 0 to 12; nothing: only equal bytes count.
-std::vector<Duplicate> find_duplicates(const std::vector<SamplePrint>& samples, std::optional<int> bits);
+// The search holds 8 to 12 bytes a sample, and as much for each of bits + 1 bands; `held` gets their number.
+std::vector<Duplicate> find_duplicates(const std::vector<SamplePrint>& samples, std::optional<int> bits,
+                                       std::size_t* held = nullptr);
 
 }  // namespace sluice::data

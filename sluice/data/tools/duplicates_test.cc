@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <random>
+
 #include "sluice/base/random.h"
 #include "sluice/data/images/resize.h"
 #include "sluice/data/test_support.h"
@@ -103,6 +105,29 @@ TEST(Verify, FindsWhatIsThereTwice) {
   EXPECT_THAT(report.problems[2].what, HasSubstr("sample e (at byte "));
   EXPECT_THAT(report.problems[2].what, HasSubstr("looks like "));
   EXPECT_EQ(report.leaks, 2);
+}
+
+// Memory grows as the samples, and a search among likenesses takes 156 bytes a sample in place of 1.2 kB.
+TEST(Duplicates, TheSearchHoldsFewBytesASample) {
+  for (const std::size_t count : {10'000, 100'000}) {
+    std::mt19937_64 random(7);
+    std::vector<SamplePrint> samples(count);
+    for (SamplePrint& sample : samples) {
+      for (unsigned char& byte : sample.contents) byte = static_cast<unsigned char>(random());
+      sample.likeness = Likeness{random(), random()};
+    }
+    samples[count - 1].contents = samples[5].contents;
+    samples[count - 2].likeness = Likeness{(*samples[3].likeness)[0] ^ 1, (*samples[3].likeness)[1]};
+    std::size_t held = 0;
+    const auto found = find_duplicates(samples, 12, &held);
+    ASSERT_EQ(found.size(), 2U);
+    EXPECT_EQ(found[0].of, 3U);
+    EXPECT_EQ(found[0].different_bits, 1);
+    EXPECT_EQ(found[1].of, 5U);
+    EXPECT_LE(held, count * 14 * 12);  // 14 lists of at most 12 bytes
+    find_duplicates(samples, std::nullopt, &held);
+    EXPECT_LE(held, count * 12);
+  }
 }
 
 }  // namespace

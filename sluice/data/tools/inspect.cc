@@ -263,12 +263,16 @@ void report_duplicates(const VerifyOptions& options, std::vector<std::vector<Sam
                        VerifyReport& report) {
   std::vector<SamplePrint> prints;
   std::vector<std::size_t> shard_of;
+  std::size_t samples = 0;
+  for (const auto& shard : shards) samples += shard.size();
+  prints.reserve(samples);
   for (std::size_t i = 0; i < shards.size(); ++i) {
     for (SamplePrint& print : shards[i]) {
       print.set = options.sets.empty() ? 0 : options.sets[i];
       prints.push_back(std::move(print));
       shard_of.push_back(i);
     }
+    shards[i] = {};  // each sample is held once
   }
   for (const Duplicate& duplicate : find_duplicates(prints, options.likeness)) {
     const SamplePrint& sample = prints[duplicate.sample];
