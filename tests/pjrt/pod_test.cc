@@ -30,6 +30,8 @@ TEST(Pod, CollectivesOfTwoProcesses) { expect_all_well(run_pod("collectives", 2,
 TEST(Pod, CollectivesOfFourProcesses) { expect_all_well(run_pod("collectives", 4, 8)); }
 TEST(Pod, SubsetsAndOtherOrders) { expect_all_well(run_pod("subsets", 3, 2)); }
 
+TEST(Pod, OneProgramLaidOutOverAllDevices) { expect_all_well(run_pod("partitions", 2, 2)); }
+
 TEST(Pod, LaunchesOnResultsThatAreNotThereYet) {
   const auto outcomes = run_pod("chain", 2, 2);
   expect_all_well(outcomes);

@@ -13,7 +13,10 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
+#include "sluice/mesh/layout.h"
 #include "sluice/pjrt/testing/programs.h"
+#include "sluice/stablehlo/builder.h"
+#include "sluice/stablehlo/partitions.h"
 #include "tests/pjrt/programs.h"
 
 namespace emulated_pod::testing {
@@ -141,6 +144,74 @@ void subsets(const Worker& worker) {
   for (const auto& ids : {own, backwards, every_second, own}) check_collectives(worker, ids, false);
 }
 
+// A host value of small whole numbers, whose sums and products are exact.
+std::vector<float> whole_numbers(int64_t count, int64_t times) {
+  std::vector<float> host(static_cast<size_t>(count));
+  for (int64_t i = 0; i < count; ++i) host[static_cast<size_t>(i)] = static_cast<float>(i * times % 7 - 3);
+  return host;
+}
+
+// The block of a device of the mesh, of a row-major matrix.
+std::vector<float> block_of(const std::vector<float>& whole, const std::vector<int64_t>& dims,
+                            const Layout& layout, const Mesh& mesh, int device) {
+  const std::vector<int64_t> start = layout.shard_start(mesh, dims, device);
+  const std::vector<int64_t> size = layout.shard_dims(mesh, dims);
+  std::vector<float> block;
+  for (int64_t row = start[0]; row < start[0] + size[0]; ++row)
+    for (int64_t column = start[1]; column < start[1] + size[1]; ++column)
+      block.push_back(whole[static_cast<size_t>(row * dims[1] + column)]);
+  return block;
+}
+
+// x [2n, 2n] with its rows over all n devices times w [2n, 3] with its rows over the devices of a process:
+// once by rows, once whole. Every device must get its block of the whole product.
+void partitions(const Worker& worker) {
+  const int n = worker.devices, local = static_cast<int>(worker.client->devices().size());
+  const Mesh mesh({{"data", n / local}, {"fsdp", local}});
+  const std::vector<int64_t> x_dims = {2 * n, 2 * n}, w_dims = {2 * n, 3}, y_dims = {2 * n, 3};
+  const std::vector<Layout> arguments = {batch_layout(2), Layout::along(2, 0, {"fsdp"}, 1)};
+  const std::vector<Layout> results = {batch_layout(2), Layout::replicated(2)};
+  const std::vector<float> x = whole_numbers(2 * n * 2 * n, 5), w = whole_numbers(2 * n * 3, 4);
+  std::vector<float> y(static_cast<size_t>(2 * n * 3));
+  for (size_t i = 0; i < y.size(); ++i)
+    for (size_t k = 0; k < static_cast<size_t>(2 * n); ++k)
+      y[i] += x[i / 3 * static_cast<size_t>(2 * n) + k] * w[k * 3 + i % 3];
+
+  stablehlo::Builder b;
+  const stablehlo::Value left = b.parameter(f32(x_dims)), right = b.parameter(f32(w_dims));
+  const stablehlo::Value product = b.dot_general(left, right, {{}, {}, {1}, {0}});
+  const stablehlo::Value both[] = {product, product};
+  CompileOptions options;
+  options.num_partitions = n;
+  options.device_ids = worker.all();
+  options.argument_types = {f32(arguments[0].shard_dims(mesh, x_dims)),
+                            f32(arguments[1].shard_dims(mesh, w_dims))};
+  options.output_types = {f32(results[0].shard_dims(mesh, y_dims)), f32(y_dims)};
+  const auto program = base::value_or_throw(worker.client->compile(
+      stablehlo::with_layouts(b.finish(both, {}), {mesh, arguments, results}), options));
+
+  std::vector<Buffer> buffers;
+  buffers.reserve(static_cast<size_t>(2 * local));
+  std::vector<std::vector<Buffer*>> lists;
+  for (const Device* device : program->devices()) {
+    lists.emplace_back();
+    for (size_t a = 0; a < 2; ++a) {
+      const std::vector<float> block =
+          block_of(a == 0 ? x : w, a == 0 ? x_dims : w_dims, arguments[a], mesh, device->id());
+      buffers.push_back(base::value_or_throw(
+          worker.client->put(block.data(), options.argument_types[a], *worker.client->device(device->id()))));
+      lists.back().push_back(&buffers.back());
+    }
+  }
+  const Launch launch = base::value_or_throw(program->execute(lists));
+  for (size_t d = 0; d < program->devices().size(); ++d) {
+    const int id = program->devices()[d]->id();
+    const std::string where = str(" on device ", id, " of ", n);
+    expect<float>(launch.outputs[0][d], block_of(y, y_dims, results[0], mesh, id), "the rows" + where);
+    expect<float>(launch.outputs[1][d], y, "the whole product" + where);
+  }
+}
+
 // Each launch on the results of the one before, none waited for.
 void chain(const Worker& worker) {
   constexpr int kLaunches = 200;
@@ -260,9 +331,19 @@ void join_only(const Worker& worker) {
 
 int run(const std::string& scenario) {
   const std::map<std::string, void (*)(const Worker&)> known = {
-      {"alone", alone},    {"end-open", end_open}, {"chain", chain},     {"collectives", collectives},
-      {"die", die},        {"donation", donation}, {"late", late},       {"first-dies", first_dies},
-      {"join", join_only}, {"leave", leave},       {"subsets", subsets}, {"other-program", other_program},
+      {"alone", alone},
+      {"end-open", end_open},
+      {"chain", chain},
+      {"collectives", collectives},
+      {"die", die},
+      {"donation", donation},
+      {"late", late},
+      {"first-dies", first_dies},
+      {"join", join_only},
+      {"leave", leave},
+      {"subsets", subsets},
+      {"other-program", other_program},
+      {"partitions", partitions},
   };
   const auto found = known.find(scenario);
   if (found == known.end()) return 2;
