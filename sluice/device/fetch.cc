@@ -68,7 +68,7 @@ Fetch fetch(const at::Tensor& tensor) {
   if (device::Watch* watch = device::Watch::current())
     watch->refuse("a value is fetched or logged in it; do so outside with what it returns");
   auto lock = device::lock_trace();
-  const device::Operand value = device::read(tensor);
+  const device::Operand value = device::all_here_later(device::read(tensor));
   if (value.ref.leaf())
     state->data = device::Trace::get().leaves[value.ref.node];
   else
@@ -115,8 +115,7 @@ std::vector<at::Tensor> Fetch::get() const {
 at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) {
   if (one_per_replica.empty())
     throw_error(Code::kInvalidArgument, "upload: expected one tensor for each replica, found none");
-  return device::make_tensor(
-      device::upload_data(one_per_replica, device::layout_of_upload(one_per_replica.front())));
+  return device::make_tensor(device::upload_batch(one_per_replica));
 }
 
 at::Tensor on_replica(const at::Tensor& tensor, int replica) {

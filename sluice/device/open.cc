@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
@@ -195,6 +196,10 @@ bool compiler_makes_all() { return runtime().world.kernels == nullptr; }
 
 void set_peers(Peers others) { peers() = std::move(others); }
 
+std::vector<std::string> gather_from_peers(const std::string& name, const std::string& bytes) {
+  return base::value_or_throw(peers().gather(name, bytes));
+}
+
 // A v5e and a v6e keep the scores of a group in the memory next to a core (a v4: on the chip). It has room
 // for 32 MiB of them, but the tensors that the loop reads and writes should stay there, too: with 16 MiB on a
 // v6e, each round moved one of them. A tpu7x has less of that memory. A v2, v3 or v5p keeps no scores there:
@@ -218,18 +223,29 @@ int64_t attention_bytes(std::string_view device_kind) {
 
 namespace {
 
-// Makes the process's devices a mesh, if there is one. XLA's partitioner would run a kernel of the CPU for
-// the whole tensor on every device, and gather what attention's loop over groups of heads merges.
+// Throws unless each process has whole rows of the batch, or processes share one part of its rows.
+void check_rows_of_processes(const Mesh& mesh, int64_t local) {
+  const int64_t beside = mesh.size("sequence") * mesh.size("tensor");
+  if (local % beside == 0 || beside % local == 0) return;
+  throw_error(Code::kInvalidArgument,
+              base::str("the mesh ", mesh.str(), " puts ", beside,
+                        " devices (sequence × tensor) to a row of ", "the batch, and a process has ", local,
+                        ": expected that one of the two numbers divides the other"));
+}
+
+// Makes the devices a mesh, if there is one. XLA's partitioner would run a kernel of the CPU for the whole
+// tensor on every device, and gather what attention's loop over groups of heads merges.
 void set_mesh(World& world, const Settings& options) {
   if (options.mesh.empty()) return;
-  if (options.processes > 1)
+  if (options.processes > 1 && !world.spans_processes)
     throw_error(Code::kUnimplemented,
-                base::str("the mesh ", options.mesh.str(), " lies over the devices of one process, found ",
-                          options.processes, " processes: start one process, or leave out the mesh"));
-  const Mesh mesh = options.mesh.over(world.local_replicas);
+                base::str("XLA's CPU plugin has no programs over several processes: the mesh ",
+                          options.mesh.str(), " needs one process there, found ", options.processes));
+  const Mesh mesh = options.mesh.over(int64_t{world.local_replicas} * options.processes);
   if (mesh.devices() == 1) return;
+  check_rows_of_processes(mesh, world.local_replicas);
   world.mesh = std::make_shared<const Mesh>(mesh);
-  world.local_replicas = 1;
+  world.mesh_devices = std::exchange(world.local_replicas, 1);
   world.attention_bytes = 0;
 }
 

@@ -40,13 +40,18 @@ struct World {
   bool loops = false;             // turn many equal rounds in a row into one loop
   int64_t attention_bytes = 0;    // the bytes of scores that attention makes at once; 0: all of them
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
-  // The mesh that the process's devices form; null: they are replicas. With a mesh there is one replica.
+  // The mesh that the devices form; null: they are replicas. With a mesh there is one replica, whose devices
+  // may belong to several processes: the mesh has those of process 0 first, and so on.
   std::shared_ptr<const Mesh> mesh;
   const stablehlo::KernelLibrary* kernels =
       nullptr;            // the kernels for this machine's CPU; null: the compiler makes everything
   int process_index = 0;  // this process has local_replicas replicas, from process_index × local_replicas
-  int first_replica() const { return process_index * local_replicas; }
-  int replicas() const { return processes * local_replicas; }
+  int mesh_devices = 1;   // the devices of the mesh in each process
+  int first_replica() const { return mesh == nullptr ? process_index * local_replicas : 0; }
+  int replicas() const { return mesh == nullptr ? processes * local_replicas : 1; }
+  // Returns the number in the mesh of this process's first device.
+  int first_device() const { return process_index * mesh_devices; }
+  bool mesh_spans_processes() const { return mesh != nullptr && processes > 1; }
   // Returns whether programs have only the local replicas. The number of the process's first replica is then
   // passed with the run-time scalars.
   bool needs_base() const { return processes > 1 && !spans_processes; }
@@ -120,6 +125,8 @@ struct Peers {
 };
 // Sets the peers, before init(). Without members: this process is the only one.
 void set_peers(Peers peers);
+// Calls Peers::gather; throws its error.
+std::vector<std::string> gather_from_peers(const std::string& name, const std::string& bytes);
 // Sets a function that is called before each launch, under the trace's lock, and throws to refuse it. Empty:
 // no check.
 void set_launch_check(std::function<void(const LaunchRecord&)> check);

@@ -1,5 +1,6 @@
 #include "sluice/device/settings.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "sluice/base/environment.h"
@@ -54,8 +55,9 @@ Settings settings_of(const DeviceOptions& options, const std::optional<Mesh>& me
   settings.plugin = options.plugin;
   settings.devices =
       options.device_ids.empty() ? options.devices : static_cast<int>(options.device_ids.size());
+  // If the processes do not divide the mesh, opening it says so.
   if (settings.devices == 0 && !settings.mesh.empty() && settings.mesh.complete())
-    settings.devices = static_cast<int>(settings.mesh.devices());
+    settings.devices = static_cast<int>(std::max<int64_t>(1, settings.mesh.devices() / options.processes));
   settings.device_ids = options.device_ids;
   settings.processes = options.processes;
   settings.process_index = options.process_index;

@@ -29,9 +29,12 @@
 
 namespace sluice::device {
 
-DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout) {
+DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout, RowPart rows) {
   Runtime* rt = &runtime();
-  const TypeRef type = intern(to_dtype(hosts.front().scalar_type()), hosts.front().sizes());
+  std::vector<int64_t> dims = hosts.front().sizes().vec();
+  const int64_t first_row = rows.parts > 1 ? rows.part * dims[0] : 0;
+  if (rows.parts > 1) dims[0] *= rows.parts;
+  const TypeRef type = intern(to_dtype(hosts.front().scalar_type()), dims);
   auto data = c10::make_intrusive<Data>();
   data->type = type;
   data->layout = layout;
@@ -49,13 +52,15 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout) {
   }
   for (size_t r = 0; r < rt->devices.size(); ++r) {
     const at::Tensor& host = hosts[split ? r : 0];
-    if (host.scalar_type() != type->scalar_type || !host.sizes().equals(type->type.dims)) {
+    if (host.scalar_type() != type->scalar_type || !host.sizes().equals(hosts.front().sizes())) {
       throw_error(Code::kInvalidArgument,
                   base::str("expected the same shape and element type on every replica, found ", host.sizes(),
                             " on replica ", r, " and ", hosts[0].sizes(), " on replica 0"));
     }
     const at::Tensor contiguous =
-        layout == nullptr ? host.contiguous() : block_of(*rt->world.mesh, host, layout, r);
+        layout == nullptr ? host.contiguous()
+                          : block_of(*rt->world.mesh, host, layout,
+                                     rt->world.first_device() + static_cast<int64_t>(r), dims, first_row);
     // A large tensor's memory is shared if the plugin can do that; the callback keeps it alive. A small one
     // is copied.
     const bool small = contiguous.nbytes() <= 4096;
@@ -78,6 +83,16 @@ DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout) {
   std::scoped_lock lock(metrics.mutex);
   ++metrics.uploads;
   metrics.bytes_to_device += static_cast<int64_t>(data->buffers.front().type().bytes() * rt->devices.size());
+  return data;
+}
+
+DataPtr upload_batch(const std::vector<at::Tensor>& one_per_replica) {
+  const at::Tensor& first = one_per_replica.front();
+  const World& world = runtime().world;
+  const LayoutRef layout = layout_of_upload(first);
+  DataPtr data = upload_data(one_per_replica, layout, layout == nullptr ? RowPart() : row_part(world));
+  // Each row comes from one process, or from processes that read the same part of the batch.
+  if (world.mesh_spans_processes()) data->sameness = Sameness::kGlobal;
   return data;
 }
 
@@ -168,9 +183,10 @@ struct Source {
 
 // Returns the source of a read; cuts if the value is pending. The caller holds the lock.
 Source source_of(const at::Tensor& tensor) {
-  if (!is_seen_in_storage(tensor)) return {materialize(tensor), false, {}};
+  if (!is_seen_in_storage(tensor)) return {all_here(materialize(tensor)), false, {}};
   LazyStorage& storage = *LazyStorage::of(tensor);
-  return {data_of_storage(storage), true, storage.strides};
+  DataPtr data = data_of_storage(storage);
+  return {all_here(std::move(data)), true, storage.strides};
 }
 
 // Returns the tensor, row-major, from a copy of its source.

@@ -5,16 +5,20 @@
 
 #include <vector>
 
+#include "sluice/device/sharding/processes.h"
 #include "sluice/device/value.h"
 
 namespace sluice::device {
 
 struct LazyStorage;
 
-// Uploads one host tensor for each replica, or one for all. With a layout, which must divide it, each device
-// of the mesh gets its block of the only one. The value may share the tensors' memory, which is kept alive:
-// nobody may write to it any more. Takes no lock.
-DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout = nullptr);
+// Uploads one host tensor for each replica, or one for all. With a layout, which must divide the value, each
+// device of the mesh gets its block of the only one. With `rows`, which need such a layout, the tensor has
+// only these rows of the value: other processes give the rest. The value may share the tensors' memory, which
+// is kept alive: nobody may write to it any more. Takes no lock.
+DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout = nullptr, RowPart rows = {});
+// Uploads this process's rows of a batch, laid out as one; a scalar must be equal in all processes.
+DataPtr upload_batch(const std::vector<at::Tensor>& one_per_replica);
 
 // Returns the value of a device tensor on one local replica as a row-major host tensor. Cuts and waits.
 // Counts as a host read, named `what`. Throws, before anything is cut, if the value is less the same than

@@ -1,7 +1,7 @@
 #include "sluice/replica/sameness.h"
 
 #include <algorithm>
-#include <cstring>
+#include <map>
 #include <set>
 
 #include "sluice/base/error.h"
@@ -10,6 +10,7 @@
 #include "sluice/base/text/strings.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/processes.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/transfer.h"
 #include "sluice/replica/collectives.h"
@@ -41,22 +42,59 @@ NamedTensors of_this_process(const NamedTensors& tensors) {
   return found;
 }
 
-// Hashes bytes as words of eight, the last one filled with zeros. Other processes compare the hash, so it is
-// not std::hash, which two builds may compute differently.
-uint64_t hash_bytes(const char* bytes, size_t size) {
-  uint64_t hash = base::mix_word(0, size);
-  for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, bytes + at, std::min(sizeof word, size - at));
-    hash = base::mix_word(hash, word);
-  }
-  return hash;
-}
-
 std::string checksum(const at::Tensor& tensor) {
   const at::Tensor host = device::download(tensor, "session.prepare", Sameness::kProcess);
-  return base::str(hash_bytes(static_cast<const char*>(host.const_data_ptr()), host.nbytes()), ' ',
-                   host.sizes());
+  return base::str(base::hash_bytes(host.const_data_ptr(), host.nbytes()), ' ', host.sizes());
+}
+
+// Compares the blocks of a mesh that devices of several processes hold.
+class Blocks {
+ public:
+  // Returns this process's blocks of the tensors, one a line.
+  static std::string of(const NamedTensors& tensors) {
+    std::string text;
+    for (const auto& [name, tensor] : tensors) {
+      device::DataPtr data;
+      {
+        device::TraceLock lock = device::lock_trace();
+        data = device::materialize(tensor);
+      }
+      if (data->layout == nullptr) text += base::str(name, " 0 ", checksum(tensor), "\n");
+      if (data->layout != nullptr)
+        for (const std::string& block : device::hashes_of_blocks(*data))
+          text += base::str(name, ' ', block, "\n");
+    }
+    return text;
+  }
+
+  // Adds a process's blocks. Returns the tensor of which a block differs from an earlier process's; else "".
+  std::string add(const std::string& text) {
+    for (const std::string& line : base::split(text, '\n')) {
+      const size_t name = line.find(' '), place = line.find(' ', name + 1);
+      if (place == std::string::npos) continue;
+      const auto [known, fresh] = hashes_.try_emplace(line.substr(0, place), line.substr(place));
+      if (!fresh && known->second != line.substr(place)) return line.substr(0, name);
+    }
+    return "";
+  }
+
+ private:
+  std::map<std::string, std::string> hashes_;
+};
+
+[[noreturn]] void refuse(const std::string& name, size_t process, const std::string& advice) {
+  throw_error(
+      Code::kFailedPrecondition,
+      base::str("'", said(name), "' differs between process 0 and process ", process,
+                " when training begins. Seed all processes alike (torch::manual_seed), load the same ",
+                "file everywhere", advice));
+}
+
+void compare_blocks(Processes& processes, const NamedTensors& tensors) {
+  Blocks blocks;
+  const auto all = base::value_or_throw(processes.gather("prepare", Blocks::of(tensors)));
+  for (size_t p = 0; p < all.size(); ++p)
+    if (const std::string name = blocks.add(all[p]); !name.empty()) refuse(name, p, "");
 }
 
 void mark_global(const NamedTensors& tensors) {
@@ -69,6 +107,15 @@ void mark_global(const NamedTensors& tensors) {
 void make_global(Processes* processes, const NamedTensors& tensors, bool from_leader) {
   const NamedTensors own = of_this_process(tensors);
   if (processes == nullptr) return;
+  if (device::runtime().world.mesh != nullptr) {
+    if (from_leader && !own.empty())
+      throw_error(Code::kUnimplemented,
+                  base::str("session.prepare with from_leader: process 0 cannot send '", own[0].first,
+                            "', which lies over a mesh. Lay out the model with session.place() or ",
+                            "sluice::shard(), which compare it, and seed all processes alike"));
+    compare_blocks(*processes, own);
+    return mark_global(own);
+  }
   if (from_leader) {
     for (const auto& [name, tensor] : own) {
       device::TraceLock lock = device::lock_trace();
@@ -85,12 +132,8 @@ void make_global(Processes* processes, const NamedTensors& tensors, bool from_le
     for (size_t i = 0; i < std::max(first.size(), theirs.size()); ++i) {
       if (i < first.size() && i < theirs.size() && first[i] == theirs[i]) continue;
       const std::string& which = i < first.size() ? first[i] : theirs[i];
-      throw_error(
-          Code::kFailedPrecondition,
-          base::str("'", said(which.substr(0, which.find(' '))), "' differs between process 0 and process ",
-                    p, " when training begins. Seed all processes alike (torch::manual_seed), load the same ",
-                    "file everywhere, or let process 0 send its values: session.prepare(model, optimizer, ",
-                    "{.from_leader = true})"));
+      refuse(which.substr(0, which.find(' ')), p,
+             ", or let process 0 send its values: session.prepare(model, optimizer, {.from_leader = true})");
     }
   }
   mark_global(own);

@@ -59,6 +59,9 @@ TEST(Settings, Meshes) {
   variable.set("data=2,fsdp=4");
   EXPECT_EQ(settings_of({}).mesh.str(), "data=2,fsdp=4");
   EXPECT_EQ(settings_of({}).devices, 8) << "the mesh says how many";
+  DeviceOptions of_two;
+  of_two.processes = 2;
+  EXPECT_EQ(settings_of(of_two).devices, 4) << "each process has its part of them";
   DeviceOptions options;
   options.devices = 16;
   EXPECT_EQ(settings_of(options).devices, 16) << "and init() refuses the mesh";

@@ -232,6 +232,12 @@ TEST_F(Sharding, WhatDoesNotFitIsRefused) {
                 init(Mesh({{"fsdp", 4}}), options);
               }),
               HasSubstr("the mesh fsdp=4 needs 4 devices, found 3"));
+  EXPECT_THAT(thrown([] {
+                DeviceOptions options = without_cache();
+                options.processes = 2;
+                init(Mesh({{"fsdp", 4}}), options);
+              }),
+              HasSubstr("XLA's CPU plugin has no programs over several processes"));
 }
 
 // Reads and writes at places that move from step to step become dynamic slices, whose places a partitioner

@@ -2,7 +2,10 @@
 // look for collisions: for that there is sha256.h.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <string_view>
 
 namespace sluice::base {
@@ -18,6 +21,18 @@ template <typename Words>
 constexpr uint64_t hash_words(uint64_t first, const Words& words) {
   uint64_t hash = mix_word(0, first + 1);
   for (const auto& word : words) hash = mix_word(hash, static_cast<uint64_t>(word));
+  return hash;
+}
+
+// Hashes bytes as words of eight, the last one filled with zeros.
+inline uint64_t hash_bytes(const void* data, size_t size) {
+  const char* const bytes = static_cast<const char*>(data);
+  uint64_t hash = mix_word(0, size);
+  for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + at, std::min(sizeof word, size - at));
+    hash = mix_word(hash, word);
+  }
   return hash;
 }
 

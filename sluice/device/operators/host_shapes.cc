@@ -160,7 +160,7 @@ class HostMemory {
     if (storage.state == LazyStorage::State::kEmpty)
       return at::zeros({static_cast<int64_t>(storage.nbytes())}, at::kByte);
     at::Tensor host = constant_on_host(storage);
-    if (!host.defined()) host = copy_on_host(*data_of_storage(storage), "a small operand");
+    if (!host.defined()) host = copy_on_host(*all_here(data_of_storage(storage)), "a small operand");
     if (storage.strides.empty()) return host;
     return at::empty_strided(host.sizes(), storage.strides, host.options()).copy_(host);
   }

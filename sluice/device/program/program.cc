@@ -180,7 +180,7 @@ ProgramPtr find_program(const Trace& trace, const Plan& plan, std::string_view w
     all.entries.splice(all.entries.begin(), all.entries, found);
   }
   const ProgramPtr& program = all.entries.front().program;
-  if (what != kHostRead) site_of(what).last = program;
+  if (!is_host_read(what)) site_of(what).last = program;
   return program;
 }
 

@@ -127,6 +127,9 @@ std::string since(const Origin& origin);
 void cut(std::string_view what);
 // The name of the cut that a host read makes.
 constexpr std::string_view kHostRead = "host read";
+// The name of the cut that gathers what the host reads from the devices of all processes.
+constexpr std::string_view kGather = "host read of a value that lies over several processes";
+inline bool is_host_read(std::string_view what) { return what == kHostRead || what == kGather; }
 // The number of nodes at which the recorder cuts the trace by itself.
 constexpr size_t kMaxPendingNodes = 100'000;
 

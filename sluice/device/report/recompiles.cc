@@ -216,7 +216,7 @@ void warn_of_many_reads() {
 
 // Returns "'step'", or "the read at train.cc:12".
 std::string name_of(ProgramSite& site, std::string_view what) {
-  if (what != kHostRead) return base::str("'", what, "'");
+  if (!is_host_read(what)) return base::str("'", what, "'");
   if (site.place.empty()) site.place = describe_place(frames_here());
   return site.place.empty() ? "a host read" : base::str("the read at ", site.place);
 }
@@ -232,7 +232,7 @@ std::string written_name(std::string_view row) {
 }
 
 ProgramSite& site_of(std::string_view what) {
-  if (what != kHostRead) return sites().boundaries.try_emplace(std::string(what)).first->second;
+  if (!is_host_read(what)) return sites().boundaries.try_emplace(std::string(what)).first->second;
   return sites().reads[hash_of(frames_here())];
 }
 
@@ -243,7 +243,8 @@ void forget_sites() {
 
 void report_new_program(ProgramSite& site, const Trace& trace, const Plan& plan, std::string_view what) {
   ++site.programs;
-  const bool read = what == kHostRead;
+  if (what == kGather) return;  // one for each kind of value, for example of a checkpoint
+  const bool read = is_host_read(what);
   if (read) warn_of_many_reads();
   // The first two programs are expected: the first step creates the optimizer's state.
   if (site.programs <= 2 || site.last == nullptr || runtime_options().eager) return;

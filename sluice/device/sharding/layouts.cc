@@ -9,11 +9,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "sluice/base/error.h"
 #include "sluice/base/formats/hash.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/sharding/gradients.h"
+#include "sluice/device/sharding/processes.h"
 
 namespace sluice::device {
 
@@ -54,8 +57,13 @@ LayoutRef layout_of_upload(const at::Tensor& host) {
   const std::shared_ptr<const Mesh> mesh = runtime().world.mesh;
   if (mesh == nullptr || host.dim() == 0) return nullptr;
   const Layout layout = batch_layout(static_cast<size_t>(host.dim()));
-  const std::string misfit = layout.misfit(*mesh, host.sizes().vec());
+  std::vector<int64_t> dims = host.sizes().vec();
+  dims[0] *= row_part(runtime().world).parts;
+  const std::string misfit = layout.misfit(*mesh, dims);
   if (misfit.empty()) return intern_layout(*mesh, layout);
+  if (runtime().world.mesh_spans_processes())
+    throw_error(Code::kInvalidArgument,
+                base::str("a batch of which each process gives ", host.sizes(), ": ", misfit));
   static std::atomic<bool> said = false;
   // A few numbers that belong to a batch, such as its counts of rows, cost nothing.
   const bool is_batch = host.dim() > 1 || host.size(0) > mesh->devices();
@@ -81,19 +89,20 @@ at::Tensor part_of(at::Tensor tensor, const std::vector<int64_t>& start, const s
   return tensor;
 }
 
-std::vector<int64_t> start_of(const Data& data, size_t device) {
-  return data.layout->layout.shard_start(*runtime().world.mesh, data.type->type.dims,
-                                         static_cast<int64_t>(device));
-}
-
 }  // namespace
 
-at::Tensor block_of(const Mesh& mesh, const at::Tensor& host, LayoutRef layout, size_t device) {
+std::vector<int64_t> start_of(const Data& data, size_t device) {
+  const World& world = runtime().world;
+  return data.layout->layout.shard_start(*world.mesh, data.type->type.dims,
+                                         world.first_device() + static_cast<int64_t>(device));
+}
+
+at::Tensor block_of(const Mesh& mesh, const at::Tensor& host, LayoutRef layout, int64_t device,
+                    const std::vector<int64_t>& dims, int64_t first_row) {
   if (layout == nullptr) return host.contiguous();
-  const std::vector<int64_t> dims = host.sizes().vec();
-  return part_of(host, layout->layout.shard_start(mesh, dims, static_cast<int64_t>(device)),
-                 layout->layout.shard_dims(mesh, dims))
-      .contiguous();
+  std::vector<int64_t> start = layout->layout.shard_start(mesh, dims, device);
+  if (!start.empty()) start[0] -= first_row;
+  return part_of(host, start, layout->layout.shard_dims(mesh, dims)).contiguous();
 }
 
 std::vector<size_t> buffers_to_read(const Data& data) {

@@ -31,17 +31,21 @@ LayoutRef fitting(LayoutRef layout, const Mesh& mesh, c10::IntArrayRef dims);
 LayoutRef layout_to_keep(const at::Tensor& tensor);
 
 // Returns the layout that upload() gives a tensor: the batch's, if the mesh divides it. Warns once if it
-// does not. Any thread.
+// does not; if several processes give its rows, that is an error. Any thread.
 LayoutRef layout_of_upload(const at::Tensor& host);
 
 // Returns the layout itself, for a tensor with that many dimensions.
 Layout whole_or(LayoutRef layout, size_t rank);
 // Returns the type of one device's block.
 stablehlo::Type block_type(const Mesh& mesh, const stablehlo::Type& type, LayoutRef layout);
-// Returns a device's block of a host tensor. It may share the tensor's memory.
-at::Tensor block_of(const Mesh& mesh, const at::Tensor& host, LayoutRef layout, size_t device);
+// Returns a device's block of a value with these dimensions, whose rows from `first_row` on are in a host
+// tensor. It may share the tensor's memory.
+at::Tensor block_of(const Mesh& mesh, const at::Tensor& host, LayoutRef layout, int64_t device,
+                    const std::vector<int64_t>& dims, int64_t first_row);
+// Returns where the block of one of this process's devices begins in a laid-out value.
+std::vector<int64_t> start_of(const Data& data, size_t device);
 // Returns the numbers of the buffers to read for a whole value: one for each replica, or with a mesh one for
-// each different block.
+// each different block that this process's devices hold.
 std::vector<size_t> buffers_to_read(const Data& data);
 // Returns the whole value of these buffers' blocks.
 at::Tensor joined_blocks(const Data& data, const std::vector<size_t>& buffers,

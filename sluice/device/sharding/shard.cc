@@ -7,6 +7,7 @@
 #include "sluice/device/runtime.h"
 #include "sluice/device/sharding/gradients.h"
 #include "sluice/device/sharding/layouts.h"
+#include "sluice/device/sharding/processes.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/transfer.h"
 
@@ -17,9 +18,17 @@ Mesh mesh() {
   return mesh == nullptr ? Mesh() : *mesh;
 }
 
-at::Tensor shard(const at::Tensor& tensor, const Layout& layout) {
+namespace {
+
+using device::RowPart;
+using device::Sameness;
+
+// Does what shard() does, for a host's tensor that was compared already or holds these rows of the value.
+at::Tensor lay_out(const at::Tensor& tensor, const Layout& layout, RowPart rows) {
   const Mesh devices = mesh();
-  const std::string misfit = layout.misfit(devices, tensor.sizes().vec());
+  std::vector<int64_t> dims = tensor.sizes().vec();
+  if (rows.parts > 1) dims[0] *= rows.parts;
+  const std::string misfit = layout.misfit(devices, dims);
   if (!misfit.empty())
     throw_error(Code::kInvalidArgument,
                 base::str("sluice::shard: ", misfit, ": lay out another dimension, or pad the tensor"));
@@ -28,18 +37,66 @@ at::Tensor shard(const at::Tensor& tensor, const Layout& layout) {
   const at::Tensor host = device::on_device(tensor)
                               ? device::download(tensor, "sluice::shard")
                               : tensor.detach().resolve_conj().resolve_neg().contiguous().clone();
-  device::DataPtr data = device::upload_data({host}, wanted);
+  device::DataPtr data = device::upload_data({host}, wanted, rows);
+  if (device::runtime().world.mesh_spans_processes()) data->sameness = Sameness::kGlobal;
   const auto lock = device::lock_trace();
   at::Tensor made = device::make_tensor(std::move(data));
   device::LazyStorage::of(made)->layout = wanted;
   return made;
 }
 
+// Compares what several processes hold on their hosts.
+void check_hosts(const std::string& what, const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
+  if (!device::runtime().world.mesh_spans_processes()) return;
+  std::vector<std::pair<std::string, at::Tensor>> hosts;
+  for (const auto& [name, tensor] : tensors)
+    if (tensor.defined() && !device::on_device(tensor)) hosts.emplace_back(name, tensor.detach());
+  device::check_equal_in_processes(what, hosts);
+}
+
+}  // namespace
+
+at::Tensor shard(const at::Tensor& tensor, const Layout& layout) {
+  check_hosts("sluice::shard", {{"the tensor", tensor}});
+  return lay_out(tensor, layout, {});
+}
+
+at::Tensor move_beside(const at::Tensor& host, const at::Tensor& parameter) {
+  if (!device::on_device(parameter) || device::on_device(host) || host.sizes() != parameter.sizes())
+    return host.to(parameter.device());
+  const device::LayoutRef wanted = device::layout_to_keep(parameter);
+  if (wanted == nullptr) return host.to(parameter.device());
+  device::DataPtr data = device::upload_data({host.detach().contiguous().clone()}, wanted);
+  const auto lock = device::lock_trace();
+  at::Tensor made = device::make_tensor(std::move(data));
+  device::LazyStorage::of(made)->layout = wanted;
+  return made;
+}
+
+int batch_part() {
+  const device::World& world = device::runtime().world;
+  return world.mesh == nullptr ? world.process_index : static_cast<int>(device::row_part(world).part);
+}
+
+int batch_parts() {
+  const device::World& world = device::runtime().world;
+  return world.mesh == nullptr ? world.processes : static_cast<int>(device::row_part(world).parts);
+}
+
+bool lies_over_processes(const at::Tensor& tensor) {
+  if (!device::on_device(tensor) || !device::runtime().world.mesh_spans_processes()) return false;
+  const auto lock = device::lock_trace();
+  return !device::is_all_here(*device::materialize(tensor));
+}
+
 at::Tensor shard_batch(const at::Tensor& tensor) {
   if (tensor.dim() == 0)
     throw_error(Code::kInvalidArgument,
                 "sluice::shard_batch: expected a tensor whose first dimension is the batch, found a scalar");
-  return shard(tensor, batch_layout(static_cast<size_t>(tensor.dim())));
+  const Layout layout = batch_layout(static_cast<size_t>(tensor.dim()));
+  // What is on the device is the whole batch already.
+  return lay_out(tensor, layout,
+                 device::on_device(tensor) ? RowPart() : device::row_part(device::runtime().world));
 }
 
 Layout layout_of(const at::Tensor& tensor) {
@@ -63,11 +120,14 @@ ParameterLayouts shard_parameters(const std::vector<std::pair<std::string, at::T
   std::vector<NamedShape> shapes;
   for (const auto& [name, parameter] : parameters) shapes.push_back({name, parameter.sizes().vec()});
   ParameterLayouts found = parameter_layouts(mesh(), shapes, rules, model_rules);
+  std::vector<std::pair<std::string, at::Tensor>> all = parameters;
+  for (size_t i = 0; i < buffers.size(); ++i) all.emplace_back(base::str("buffer ", i), buffers[i]);
+  check_hosts("sluice::shard", all);
   bool moved = false;
   for (size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& parameter = parameters[i].second;
     if (!device::on_device(parameter) || layout_of(parameter) != found.layouts[i].on(mesh())) {
-      parameter.set_data(shard(parameter, found.layouts[i]));
+      parameter.set_data(lay_out(parameter, found.layouts[i], {}));
       moved = true;
     }
     device::lay_out_gradient_of(parameter);
@@ -81,7 +141,7 @@ ParameterLayouts shard_parameters(const std::vector<std::pair<std::string, at::T
   }
   for (const at::Tensor& buffer : buffers) {
     if (buffer.defined() && !device::on_device(buffer))
-      buffer.set_data(shard(buffer, Layout::replicated(static_cast<size_t>(buffer.dim()))));
+      buffer.set_data(lay_out(buffer, Layout::replicated(static_cast<size_t>(buffer.dim())), {}));
   }
   return found;
 }

@@ -1,8 +1,11 @@
 // Models larger than a chip: a mesh of devices, and tensors laid out over it (docs/sharding.md).
 //
-// With a mesh, all devices of the process together run one program of the whole batch. A tensor on xla:0 is
-// one tensor, and each device holds a block or all of it. Reading, printing and saving work as without a
-// mesh.
+// With a mesh, all devices together run one program of the whole batch. A tensor on xla:0 is one tensor, and
+// each device holds a block or all of it. Reading, printing and saving work as without a mesh.
+//
+// With several processes, all of them call the functions below in the same order, and read, print and save
+// the same tensors: a value whose blocks lie over several processes is gathered by a program that all of
+// them launch. The mesh has the devices of process 0 first, then those of process 1, and so on.
 //
 // Threads and errors: as in device.h.
 #pragma once
@@ -23,25 +26,38 @@ SLUICE_API_BEGIN
 namespace sluice {
 
 // Opens the device with a mesh, which takes precedence over SLUICE_MESH. Without DeviceOptions::devices, the
-// mesh says how many devices are used. One process only: kUnimplemented for more. A mesh of one device is the
-// same as none.
+// mesh says how many devices are used, the same number in each process. Several processes need a plugin whose
+// programs span them: kUnimplemented with XLA's CPU plugin. A mesh of one device is the same as none.
 void init(const Mesh& mesh, const DeviceOptions& options = {});
 // Returns the mesh of the open device, with all sizes; empty without a mesh.
 Mesh mesh();
 
 // Returns a tensor on the device with the value of `tensor` (on the host or the device) in this layout, which
 // later writes to it keep. Throws kInvalidArgument if the axes do not divide the tensor's dimensions. Waits
-// for a tensor that is on the device in another layout.
+// for a tensor that is on the device in another layout. A tensor on the host must be equal in all processes
+// (kFailedPrecondition); each sends its devices' blocks of it.
 at::Tensor shard(const at::Tensor& tensor, const Layout& layout);
-// Does so with the layout of a batch: its first dimension over data and fsdp.
+// Does so with the layout of a batch: its first dimension over data and fsdp. Each process gives its rows of
+// the batch, part batch_part() of batch_parts().
 at::Tensor shard_batch(const at::Tensor& tensor);
+// The parts into which the processes divide a batch's rows, each of the same size, and the part of this
+// process. Processes whose devices differ only along the axes sequence and tensor give the same part. Without
+// a mesh, a part is the batches of one process's replicas.
+int batch_part();
+int batch_parts();
+// Moves a tensor of the host to a parameter's device, laid out like it if it has its shape (the optimizer's
+// state). With several processes each sends its devices' blocks, without comparing them.
+at::Tensor move_beside(const at::Tensor& host, const at::Tensor& parameter);
+// Returns whether some of the tensor's blocks are on devices of other processes only; cuts if it is pending.
+bool lies_over_processes(const at::Tensor& tensor);
 // Returns how the value of a tensor on the device lies, with axes of the mesh; cuts if it is pending.
 Layout layout_of(const at::Tensor& tensor);
 
 // Moves parameters to the device, each laid out by its name and the rules (mesh/rules.h), and buffers, which
 // stay whole. Each parameter goes to the devices in blocks: no device ever holds all of it. Parameters that
 // lie so already stay as they are. Warns of large parameters that stay whole, and of rules of the model that
-// the mesh does not fit. Gradients of these parameters that a program keeps lie like them.
+// the mesh does not fit. Gradients of these parameters that a program keeps lie like them. Values on the host
+// must be equal in all processes: kFailedPrecondition names one that is not.
 ParameterLayouts shard_parameters(const std::vector<std::pair<std::string, at::Tensor>>& parameters,
                                   const std::vector<at::Tensor>& buffers,
                                   const std::vector<ShardRule>& rules = {},
