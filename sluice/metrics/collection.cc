@@ -30,7 +30,7 @@ std::string nearest_of(const std::string& name, const std::vector<Named>& known)
 // Returns a host tensor on all replicas. It is uploaded, not recorded as a constant, so that the first batch
 // runs the same program as all others.
 torch::Tensor on_device(Session& session, const torch::Tensor& host) {
-  return session.upload(std::vector<torch::Tensor>(static_cast<size_t>(session.local_replicas()), host));
+  return session.backend().upload_equal(host);
 }
 
 }  // namespace collection_detail
@@ -101,7 +101,8 @@ struct Collection::State {
       entry.keys.finish();
       if (entry.counted != nullptr) own.keys.push_back(entry.keys);
     }
-    if (session.processes() == 1) return own;
+    // A mesh over processes has counted the whole batch in each of them.
+    if (session.processes() == 1 || session.backend().spans_processes()) return own;
     std::string bytes;
     for (torch::Tensor& total : own.sums) {
       total = total.contiguous();

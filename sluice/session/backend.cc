@@ -56,6 +56,9 @@ Backend::Backend(const std::string& device, const DeviceOptions& options, const 
   local_replicas_ = sluice::replicas();
   first_replica_ = sluice::first_replica();
   processes_ = options.processes;
+  one_for_all_ = !sluice::mesh().empty();
+  batch_part_ = sluice::batch_part();
+  batch_parts_ = sluice::batch_parts();
 }
 
 Mesh Backend::mesh() const { return is_xla() ? sluice::mesh() : Mesh(); }
@@ -82,6 +85,19 @@ void Backend::warn_of_flat_vectors() const {
 
 at::Tensor Backend::upload(const std::vector<at::Tensor>& one_per_replica) const {
   return is_xla() ? sluice::upload(one_per_replica) : one_per_replica.front();
+}
+
+at::Tensor Backend::upload_equal(const at::Tensor& host) const {
+  if (spans_processes()) return shard(host, Layout::replicated(static_cast<size_t>(host.dim())));
+  return upload(std::vector<at::Tensor>(static_cast<size_t>(local_replicas_), host));
+}
+
+Pending Backend::fetch_in_turn(const at::Tensor& tensor, bool keep) const {
+  if (!spans_processes() || !lies_over_processes(tensor)) return keep ? fetch(tensor) : Pending();
+  Pending pending;
+  const at::Tensor host = local(tensor);
+  if (keep) pending.host_ = host;
+  return pending;
 }
 
 Pending Backend::fetch(const at::Tensor& tensor) const {

@@ -64,9 +64,15 @@ class Backend {
 
   at::Device device() const { return device_; }
   bool is_xla() const { return device_.is_xla(); }
-  int replicas() const { return local_replicas_ * processes_; }
+  int replicas() const { return one_for_all_ ? 1 : local_replicas_ * processes_; }
   int local_replicas() const { return local_replicas_; }
   int first_replica() const { return first_replica_; }
+  // Returns whether the devices of several processes share one model (docs/sharding.md): there is one replica
+  // then, and each value is that of the whole batch.
+  bool spans_processes() const { return processes_ > 1 && one_for_all_; }
+  // As sluice::batch_part() and batch_parts().
+  int batch_part() const { return batch_part_; }
+  int batch_parts() const { return batch_parts_; }
 
   // The mesh of the device, with all sizes; empty without one.
   Mesh mesh() const;
@@ -74,9 +80,16 @@ class Backend {
   void place(torch::nn::Module& module, const std::vector<ShardRule>& rules = {}) const;
   // Warns once, with a mesh, that an optimizer such as LBFGS joins all parameters into whole vectors.
   void warn_of_flat_vectors() const;
+  // Makes one tensor of the replicas' batches. With a mesh over several processes, each gives its rows.
   at::Tensor upload(const std::vector<at::Tensor>& one_per_replica) const;
+  // Gives all replicas this value, which is equal in all processes.
+  at::Tensor upload_equal(const at::Tensor& host) const;
   // Later writes to the tensor do not change what arrives.
   Pending fetch(const at::Tensor& tensor) const;
+  // Does what fetch() does, for many tensors that are read one after the other. One whose blocks lie over
+  // several processes is gathered and read before this returns, so that the devices never hold more than a
+  // few of them whole. All processes call it with the same tensors; without `keep` the value is dropped.
+  Pending fetch_in_turn(const at::Tensor& tensor, bool keep = true) const;
   // Ends the graph here, if something was recorded since the last cut.
   void cut(const char* what) const;
   void wait() const;
@@ -108,6 +121,8 @@ class Backend {
   int local_replicas_ = 1, first_replica_ = 0;
   int processes_ = 1;
   mutable bool warned_of_flat_vectors_ = false;
+  int batch_part_ = 0, batch_parts_ = 1;
+  bool one_for_all_ = false;  // there is a mesh
 };
 
 }  // namespace sluice::sessions

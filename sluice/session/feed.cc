@@ -103,9 +103,11 @@ Batch to_device(const sessions::Backend& backend, const std::vector<sessions::Ho
   result.image = pick(&sessions::HostBatch::image);
   result.label = pick(&sessions::HostBatch::label);
   result.mask = upload(backend, group, [](const sessions::HostBatch& b) { return b.mask; });
+  // With a mesh over processes the mask is that of the whole batch, and so is what it weighs.
   if (result.mask.defined())
-    result.weight = upload(
-        backend, group, [](const sessions::HostBatch& b) { return at::scalar_tensor(b.weight, at::kFloat); });
+    result.weight = upload(backend, group, [&](const sessions::HostBatch& b) {
+      return at::scalar_tensor(backend.spans_processes() ? 1.0F : b.weight, at::kFloat);
+    });
   for (const auto& batch : group) {
     result.count += batch.count;
     result.keys.insert(result.keys.end(), batch.keys.begin(), batch.keys.end());
@@ -113,12 +115,13 @@ Batch to_device(const sessions::Backend& backend, const std::vector<sessions::Ho
   return result;
 }
 
-// The tokens on each replica, padding included; 0 if the batch is not one of sequences of numbers.
-int64_t tokens_of(const Batch& batch) {
+// The tokens that this process gave to each replica, padding included; 0 if the batch is not one of sequences
+// of numbers.
+int64_t tokens_of(const Batch& batch, const sessions::Backend& backend) {
   const at::Tensor& first = batch.image;
   const bool is_sequences = first.defined() && first.dim() == 2 &&
                             (first.scalar_type() == at::kLong || first.scalar_type() == at::kInt);
-  return is_sequences ? first.numel() : 0;
+  return is_sequences ? first.numel() / (backend.spans_processes() ? backend.batch_parts() : 1) : 0;
 }
 
 }  // namespace feed_detail
@@ -204,7 +207,7 @@ std::shared_ptr<Batch> Feed::next() {
   const double starving = std::clamp(seconds - (state_->backend->times().busy - busy), 0.0, seconds);
   state_->starving += starving;
   if (!batch) return nullptr;
-  const int64_t tokens = feed_detail::tokens_of(*batch) * state_->backend->local_replicas();
+  const int64_t tokens = feed_detail::tokens_of(*batch, *state_->backend) * state_->backend->local_replicas();
   state_->apply_normalization(*batch);
   state_->on_batch({.examples = batch->count, .tokens = tokens, .starving = starving});
   return std::make_shared<Batch>(std::move(*batch));

@@ -195,8 +195,7 @@ void Session::State::end_step() {
 }
 
 StepRates Session::State::rates(sessions::StepLog::Reader& reader, std::optional<int64_t> until) {
-  return sessions::rates_of(step_log.take(reader, until), processes ? processes->count() : 1, peak,
-                            backend->memory());
+  return sessions::rates_of(step_log.take(reader, until), backend->batch_parts(), peak, backend->memory());
 }
 
 Feed::State::OnBatch Session::State::count_batches(const std::shared_ptr<State>& state, int64_t epoch) {
@@ -213,7 +212,7 @@ void Session::State::hold_equal(torch::optim::Optimizer& optimizer, const replic
   if (!prepared.insert(&optimizer).second) return;
   const std::vector<torch::Tensor> parameters = session_detail::parameters_of(optimizer);
   replica::NamedTensors tensors = sessions::create_missing_state(optimizer);
-  if (backend->replicas() > 1) {
+  if (backend->replicas() > 1 || processes != nullptr) {
     tensors.insert(tensors.end(), others.begin(), others.end());
     for (size_t i = 0; i < parameters.size(); ++i)
       tensors.emplace_back(base::str("parameter ", i), parameters[i]);
@@ -229,6 +228,8 @@ void Session::place(torch::nn::Module& module, const std::vector<ShardRule>& rul
 int Session::replicas() const { return state_->backend->replicas(); }
 int Session::local_replicas() const { return state_->backend->local_replicas(); }
 int Session::first_replica() const { return state_->backend->first_replica(); }
+int Session::batch_part() const { return state_->backend->batch_part(); }
+int Session::batch_parts() const { return state_->backend->batch_parts(); }
 int Session::process_index() const { return state_->processes ? state_->processes->index() : 0; }
 int Session::processes() const { return state_->processes ? state_->processes->count() : 1; }
 bool Session::is_leader() const { return process_index() == 0; }
@@ -239,8 +240,7 @@ Feed Session::feed(const data::Dataset& dataset, const FeedOptions& options) {
   int64_t& next = state_->epochs[&dataset];
   if (chosen.epoch < 0) chosen.epoch = next;
   next = chosen.epoch + 1;
-  auto source = sessions::dataset_source(dataset, local_replicas(), first_replica() / local_replicas(),
-                                         processes(), chosen);
+  auto source = sessions::dataset_source(dataset, local_replicas(), batch_part(), batch_parts(), chosen);
   auto feed =
       std::make_unique<Feed::State>(state_->backend, std::move(source.next), chosen,
                                     State::count_batches(state_, chosen.epoch), std::move(source.statistics));

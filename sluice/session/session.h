@@ -105,16 +105,25 @@ class Session {
   int processes() const;
   bool is_leader() const;  // the process that prints and saves
   int64_t steps() const;   // the number of steps so far
+  // The part of each batch that this process reads, and the number of parts: one for each process. With a
+  // mesh, processes whose devices differ only along the axes sequence and tensor read the same part.
+  int batch_part() const;
+  int batch_parts() const;
+  // Returns into how many equal shares the samples of a step are dealt: one for each replica, or with a mesh
+  // one for each of batch_parts().
+  int shares() const { return batch_parts() * local_replicas(); }
 
   // Moves a module to the device, laid out over the mesh if there is one: by these rules, then by the model's
   // own (docs/sharding.md). Without rules, a module that sluice::shard has laid out stays as it is.
   void place(torch::nn::Module& module, const std::vector<ShardRule>& rules = {});
 
   // Returns one epoch of batches on the device: prefetched, split by replica, with images normalised there.
+  // With a mesh over several processes, each reads its part of the samples, and a batch has the rows of all
+  // parts, one part after the other: parts × dataset.batch_size() rows.
   Feed feed(const data::Dataset& dataset, const FeedOptions& options = {});
   // Feeds any range of host tensors, vectors, pairs or tuples of them, torch::data::Example<> or vectors of
-  // these, such as *torch::data::make_data_loader(…); each item is one replica's batch. An lvalue range must
-  // outlive the feed.
+  // these, such as *torch::data::make_data_loader(…); each item is one replica's batch, or this process's
+  // rows of the batch with a mesh over several processes. An lvalue range must outlive the feed.
   template <typename Range>
   requires requires(Range& range) { sessions::columns_of(*std::begin(range)); }
   Feed feed(Range&& range, const FeedOptions& options = {}) {

@@ -75,7 +75,7 @@ Session start_session(const TrainOptions& options) {
 // Returns the rows of one replica's batch, which the mesh divides if there is one.
 int64_t fitting_rows(const TrainOptions& options, const Session& session) {
   check_rows(options, session.backend().mesh());
-  return rows_per_replica(options, session.replicas());
+  return rows_per_replica(options, session.shares());
 }
 
 void check_steps(const Steps& steps, const TrainOptions& options, bool has_test) {
@@ -113,36 +113,37 @@ struct Trainer::State {
   explicit State(const TrainOptions& given)
       : options(trainer_detail::settled(given)),
         session(trainer_detail::start_session(options)),
-        train(options, /*training=*/true, trainer_detail::fitting_rows(options, session),
-              session.replicas()) {
-    const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : train.rows();
+        train(options, /*training=*/true, trainer_detail::fitting_rows(options, session), session.shares()) {
+    const int64_t test_rows = options.test_batch_size > 0
+                                  ? rows_of_part("--test-batch-size", options.test_batch_size)
+                                  : train.rows();
     settle_tokens(train, options);
     choose_folder();
-    if (has_test(options)) test.emplace(options, /*training=*/false, test_rows, session.replicas());
+    if (has_test(options)) test.emplace(options, /*training=*/false, test_rows, session.shares());
     for (const auto& [name, shards] : options.more_tests) {
       auto own = std::make_unique<TrainOptions>(options);
       own->test = shards;
-      Input input(*own, /*training=*/false, test_rows, session.replicas());
+      Input input(*own, /*training=*/false, test_rows, session.shares());
       more_tests.push_back({name, std::move(own), std::move(input)});
     }
   }
   State(const TrainOptions& given, const std::function<Sets(int replicas)>& open)
       : State(given, trainer_detail::start_session(trainer_detail::settled(given)), open) {}
   State(const TrainOptions& given, const Session& started, const std::function<Sets(int replicas)>& open)
-      : State(given, started, open(started.replicas())) {}
+      : State(given, started, open(started.shares())) {}
   State(const TrainOptions& given, const Session& started, const Sets& sets)
       : options(trainer_detail::settled(given)),
         session(started),
-        train(options, /*training=*/true, sets.train, session.replicas()) {
+        train(options, /*training=*/true, sets.train, session.shares()) {
     settle_tokens(train, options);
     choose_folder();
-    if (sets.test != nullptr) test.emplace(options, /*training=*/false, sets.test, session.replicas());
+    if (sets.test != nullptr) test.emplace(options, /*training=*/false, sets.test, session.shares());
     std::vector<std::string> names;
     for (const auto& [name, set] : sets.more_tests) names.push_back(name);
     check_test_names(names, sets.test != nullptr);
     for (const auto& [name, set] : sets.more_tests) {
       auto own = std::make_unique<TrainOptions>(options);
-      Input input(*own, /*training=*/false, set, session.replicas());
+      Input input(*own, /*training=*/false, set, session.shares());
       more_tests.push_back({name, std::move(own), std::move(input)});
     }
   }
@@ -287,7 +288,7 @@ TrainResult train_language(const TrainOptions& options, const Callbacks& callbac
   });
   for (const auto& callback : callbacks) trainer.add(callback);
   if (!options.json && !options.quiet)
-    for (const auto& [name, facts] : task->facts(trainer.session().replicas()))
+    for (const auto& [name, facts] : task->facts(trainer.session().shares()))
       trainer.session().print(name, ": ", text::text_of(facts));
   if (!options.find_lr) return trainer.fit(task->model(), task->steps());
   trainer.find_learning_rate(*task->model(), task->steps());

@@ -251,7 +251,7 @@ base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, 
 
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
                        const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress,
-                       const NamedTensors& more) {
+                       const NamedTensors& more, bool keep) {
   const base::Span span("snapshot");
   Snapshot snapshot;
   snapshot.progress = progress;
@@ -259,14 +259,14 @@ Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
   for (const auto& item : model.named_parameters())
     if (item.value().requires_grad()) trained.insert(item.key());
   for (const auto& [name, tensor] : module_tensors(model)) {
-    snapshot.model.emplace_back(name, backend.fetch(tensor));
+    snapshot.model.emplace_back(name, backend.fetch_in_turn(tensor, keep));
     if (trained.count(name) == 0) snapshot.may_be_infinite.insert(name);
   }
   for (auto* optimizer : optimizers)
     for (const auto& [name, tensor] : optimizer_tensors(*optimizer, model))
-      snapshot.state.emplace_back(name, backend.fetch(tensor));
+      snapshot.state.emplace_back(name, backend.fetch_in_turn(tensor, keep));
   for (const auto& [name, tensor] : more) {
-    snapshot.state.emplace_back(name, backend.fetch(tensor));
+    snapshot.state.emplace_back(name, backend.fetch_in_turn(tensor, keep));
     if (!checkpoint_detail::ends_with_one_of(trained, name)) snapshot.may_be_infinite.insert(name);
   }
   snapshot.state.emplace_back("random.cpu", backend.fetch(at::detail::getDefaultCPUGenerator().get_state()));

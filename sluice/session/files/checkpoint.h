@@ -77,9 +77,11 @@ struct Snapshot {
   std::vector<std::pair<std::string, std::string>> files;  // names and contents of further files
   std::set<std::string> may_be_infinite;  // tensors that are neither trained nor kept for a trained one
 };
+// With a mesh over several processes all of them take a snapshot, one tensor after the other, which waits; it
+// has values only with `keep`.
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
                        const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress,
-                       const NamedTensors& more = {});
+                       const NamedTensors& more = {}, bool keep = true);
 
 // Waits until the values are on the host, and lets go of each value's buffers on the devices when it is
 // there. Then a snapshot is one copy of the values.

@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "sluice/device/sharding/shard.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/session/session.h"
 
@@ -130,14 +131,14 @@ Fields fields(State& state) {
   return result;
 }
 
-// The values of one parameter's state, moved to its device.
+// The values of one parameter's state, moved to its device and laid out like it.
 class Values {
  public:
-  Values(std::map<std::string, at::Tensor> values, at::Device device)
-      : values_(std::move(values)), device_(device) {}
+  Values(std::map<std::string, at::Tensor> values, const at::Tensor& parameter)
+      : values_(std::move(values)), parameter_(parameter) {}
   void read(const char* name, at::Tensor& field) const {
     auto found = values_.find(name);
-    field = found == values_.end() ? at::Tensor() : found->second.to(device_);
+    field = found == values_.end() ? at::Tensor() : move_beside(found->second, parameter_);
   }
   void read(const char* name, int64_t& field) const {
     auto found = values_.find(name);
@@ -146,7 +147,7 @@ class Values {
 
  private:
   std::map<std::string, at::Tensor> values_;
-  at::Device device_;
+  at::Tensor parameter_;
 };
 
 template <typename Kind>
@@ -250,7 +251,7 @@ base::Status load_optimizer(torch::optim::Optimizer& optimizer, const torch::nn:
         if (tensor.dim() > 0 && tensor.sizes() != parameter.sizes())
           return base::fail(Code::kInvalidArgument, source, ": the optimizer's ", field, " of ", name->second,
                             " has shape ", tensor.sizes(), ", the parameter has ", parameter.sizes());
-      optimizer_detail::Values values(found->second, parameter.device());
+      optimizer_detail::Values values(found->second, parameter);
       optimizer.state()[parameter.unsafeGetTensorImpl()] = optimizer_detail::make_state(optimizer, values);
     }
   return {};
@@ -271,7 +272,7 @@ NamedTensors create_missing_state(torch::optim::Optimizer& optimizer) {
       // step.
       const auto host = parameter.options().device(at::kCPU).requires_grad(false);
       for (const std::string& field : *zero_fields) zeros[field] = at::zeros(parameter.sizes(), host);
-      auto made = optimizer_detail::make_state(optimizer, {zeros, parameter.device()});
+      auto made = optimizer_detail::make_state(optimizer, {zeros, parameter});
       for (const auto& [field, tensor] : optimizer_detail::fields(*made))
         if (tensor.defined() && field != "step")
           created.emplace_back(base::str("optimizer.", number, ".", field), tensor);

@@ -37,7 +37,12 @@ void CheckpointKeeper::write(bool best) {
   Session& session = given_.session;
   sessions::Progress& progress = state_.progress;
   session.sync("checkpoint");  // all processes launch what the leader reads
-  if (!session.is_leader()) return;
+  if (!session.is_leader()) {
+    if (session.backend().spans_processes())
+      (void)sessions::take_snapshot(session.backend(), given_.module, optimizers_.all(), progress,
+                                    callbacks_.tensors(), /*keep=*/false);
+    return;
+  }
   progress.seconds = state_.seconds();
   callbacks_.put_states(progress.callbacks);
   progress.due.stop = state_.ends_here ? "" : state_.stop_reason;

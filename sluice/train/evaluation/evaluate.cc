@@ -164,6 +164,8 @@ Evaluation evaluate(Session& session, const Steps& steps, Feed feed, int64_t mos
   if (weighted)
     for (const std::string& of_process : session.gather_on_host("evaluated samples", std::to_string(samples)))
       result.samples += base::number_of<int64_t>(of_process).value_or(0);
+  // Processes of a mesh may read the same part.
+  if (weighted) result.samples = result.samples * session.batch_parts() / session.processes();
   if (steps.derive && !result.values.numbers.empty()) steps.derive(result.values);
   return result;
 }

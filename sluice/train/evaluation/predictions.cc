@@ -18,11 +18,19 @@ struct Batched {
   std::vector<std::pair<std::string, sessions::Pending>> values;
 };
 
-base::Status write(PredictionFile& file, const Batched& batch) {
+// Returns the rows that this process has read. With a mesh over processes a value has the rows of all parts.
+std::vector<at::Tensor> own_rows(const Session& session, const sessions::Pending& value) {
+  std::vector<at::Tensor> all = value.get();
+  if (!session.backend().spans_processes()) return all;
+  for (at::Tensor& one : all) one = one.chunk(session.batch_parts())[session.batch_part()];
+  return all;
+}
+
+base::Status write(PredictionFile& file, const Session& session, const Batched& batch) {
   std::vector<at::Tensor> masks;
-  if (batch.mask) masks = batch.mask->get();
+  if (batch.mask) masks = own_rows(session, *batch.mask);
   std::vector<std::vector<at::Tensor>> columns;
-  for (const auto& [name, value] : batch.values) columns.push_back(value.get());
+  for (const auto& [name, value] : batch.values) columns.push_back(own_rows(session, value));
   size_t sample = 0;
   for (size_t replica = 0; !columns.empty() && replica < columns.front().size(); ++replica) {
     for (int64_t row = 0; row < columns.front()[replica].size(0); ++row) {
@@ -67,11 +75,11 @@ base::Result<int64_t> write_predictions(Session& session, const Steps& steps, Fe
     }
     if (batch.mask.defined()) now.mask = session.backend().fetch(batch.mask);
     session.sync("predict");
-    if (before) SLUICE_OK(detail::write(*file, *before));
+    if (before) SLUICE_OK(detail::write(*file, session, *before));
     samples += batch.count;
     before = std::move(now);
   }
-  if (before) SLUICE_OK(detail::write(*file, *before));
+  if (before) SLUICE_OK(detail::write(*file, session, *before));
   SLUICE_OK(file->commit());
   return samples;
 }

@@ -29,8 +29,8 @@ class FakeBatches {
       : options_(options),
         training_(training),
         rows_(rows),
-        replicas_(session.replicas()),
-        first_(session.first_replica()),
+        shares_(session.shares()),
+        first_(session.batch_part() * session.local_replicas()),
         local_(session.local_replicas()),
         samples_(samples),
         batches_(batches),
@@ -39,7 +39,7 @@ class FakeBatches {
   std::vector<sessions::HostBatch> operator()() {
     std::vector<sessions::HostBatch> group;
     if (at_ >= batches_) return group;
-    for (int r = 0; r < local_; ++r) group.push_back(make(at_ * replicas_ + first_ + r));
+    for (int r = 0; r < local_; ++r) group.push_back(make(at_ * shares_ + first_ + r));
     ++at_;
     return group;
   }
@@ -71,7 +71,7 @@ class FakeBatches {
   TrainOptions options_;
   bool training_;
   int64_t rows_;
-  int replicas_, first_, local_;
+  int shares_, first_, local_;
   int64_t samples_, batches_, at_;
 };
 
@@ -313,8 +313,8 @@ std::string Input::describe_remainder() const {
 
 std::string Input::state(const Session& session, int64_t epoch, int64_t batches) const {
   if (!dataset_) return "";
-  return dataset_->state({epoch, session.first_replica() / session.local_replicas(), session.processes(),
-                          session.local_replicas(), batches});
+  return dataset_->state(
+      {epoch, session.batch_part(), session.batch_parts(), session.local_replicas(), batches});
 }
 
 Feed Input::feed(Session& session, int64_t epoch, int64_t skip, const std::string& state) const {

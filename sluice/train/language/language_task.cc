@@ -10,6 +10,7 @@
 #include "sluice/text/set_facts.h"
 #include "sluice/train/language/language_steps.h"
 #include "sluice/train/language/text_classes.h"
+#include "sluice/train/run/run_plan.h"
 
 namespace sluice::train {
 namespace language_task_detail {
@@ -100,7 +101,8 @@ LanguageTask::LanguageTask(const TrainOptions& options, int64_t rows) : options_
     }
   };
   add("train", options.train, rows);
-  const int64_t test_rows = options.test_batch_size > 0 ? options.test_batch_size : rows;
+  const int64_t test_rows =
+      options.test_batch_size > 0 ? rows_of_part("--test-batch-size", options.test_batch_size) : rows;
   if (!options.test.empty()) add("test", options.test, test_rows);
   for (const auto& [name, files] : options.more_tests) add(name, files, test_rows);
 }

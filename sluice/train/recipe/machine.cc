@@ -50,7 +50,7 @@ std::vector<base::Flag> machine_rows(TrainOptions& o) {
           .checked([&o] { base::check_least("--devices", o.devices, /*least=*/0); })
           .idle({.causes = {"--device-ids"}, .why = "--device-ids names them: give one", .beside = "--device-ids"}),
       Flag{"Machine", "--device-ids", base::ParsedText{read_ids}, "", "Use the devices with these ids: 5 or 0,1,4"},
-      Flag{"Machine", "--mesh", parsed("--mesh", o.mesh), "", "Share one model among the devices of this process: fsdp=8, or data=2,fsdp=-1; empty: each device has all of it"}
+      Flag{"Machine", "--mesh", parsed("--mesh", o.mesh), "", "Share one model among the devices of all processes: fsdp=8, or data=2,fsdp=-1; empty: each device has all of it"}
           .idle(without_xla(o)),
       Flag{"Machine", "--precision", choice("--precision", o.precision), "", "Compute products of the forward and backward pass in this type (weights stay f32)"}
           .setting(ranks::kPrecision),

@@ -69,8 +69,9 @@ void announce(const RunSetup& given, const RunPlan& plan, RunLog& log) {
                      base::counted(session.processes(), "process"),
                      session.peak_text().empty() ? "" : "; peak of a replica ", session.peak_text()));
   const int64_t rows = given.train.rows();
-  log.line(base::str("batch ", rows, " × ", base::counted(session.replicas(), "replica"), " × accumulate ",
-                     options.accumulate, " = ", rows * session.replicas() * options.accumulate));
+  const char* const share = session.backend().spans_processes() ? "part" : "replica";
+  log.line(base::str("batch ", rows, " × ", base::counted(session.shares(), share), " × accumulate ",
+                     options.accumulate, " = ", rows * session.shares() * options.accumulate));
   announcement_detail::announce_model(given, plan, log);
   announcement_detail::warn_of_short_epochs(given, plan);
   if (options.summary > 0 && !is_xla) log.line(model_summary(given.module, options.summary));

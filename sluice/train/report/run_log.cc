@@ -27,7 +27,7 @@ void RunLog::open(const std::string& folder, std::mutex* rows) {
       MetricsWriter::create(folder, state_.progress.step,
                             {.test = due.test && given_.test != nullptr, .epoch_end = due.within_epoch}));
   metrics_->hold(rows);
-  const int64_t batch = given_.train.rows() * given_.session.replicas() * options.accumulate;
+  const int64_t batch = given_.train.rows() * given_.session.shares() * options.accumulate;
   const auto parameters = hyper_parameters(options, batch);
   base::value_or_throw(metrics_->begin(parameters, options.config));
   // `sluice estimate` only looks at the first steps.

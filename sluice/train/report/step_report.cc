@@ -100,10 +100,9 @@ Measurement StepReport::measurement(const sessions::LogLine& line, int64_t step,
       row.others.push_back({name, metrics::label(name), value});
   }
   row.rate = line.rates.rate;
-  // All replicas do the same steps with equally many rows, so one process's rate gives the rate of all
-  // replicas.
-  row.global_rate = line.rates.global_rate * given_.session.replicas();
-  row.examples_per_second = line.rates.rate * given_.session.replicas();
+  // All replicas do the same steps with equally many rows, so one process's rate gives the rate of all.
+  row.global_rate = line.rates.global_rate * given_.session.shares();
+  row.examples_per_second = line.rates.rate * given_.session.shares();
   row.learning_rate = lr;
   row.steps = line.steps;
   return row;

@@ -2,6 +2,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/text/strings.h"
+#include "sluice/device/sharding/shard.h"
 
 namespace sluice::train {
 namespace run_plan_detail {
@@ -37,8 +38,19 @@ bool recomputes(const TrainOptions& options, const Mesh& mesh) {
   return options.recompute.value_or(has_layers && mesh.size("fsdp") > 1);
 }
 
+int64_t rows_of_part(const char* flag, int64_t size) {
+  if (!is_initialized() || mesh().empty()) return size;
+  const int parts = batch_parts();
+  if (size % parts != 0)
+    throw_error(
+        Code::kInvalidArgument,
+        base::str(flag, ' ', size, ": with a mesh this is the whole batch, which the processes read in ",
+                  parts, " equal parts: expected a multiple of ", parts));
+  return size / parts;
+}
+
 int64_t rows_per_replica(const TrainOptions& options, int replicas) {
-  if (options.global_batch_size == 0) return options.batch_size;
+  if (options.global_batch_size == 0) return rows_of_part("--batch-size", options.batch_size);
   const int64_t parts = replicas * options.accumulate;
   if (options.global_batch_size % parts != 0)
     throw_error(Code::kInvalidArgument,

@@ -19,8 +19,12 @@ struct RunPlan {
 // does not fit into the run.
 RunPlan plan_run(const Input& train, const TrainOptions& options);
 
-// Returns the batch size of one replica from the options. Throws if a global batch size does not divide.
+// Returns the batch size of one replica from the options, or with a mesh the rows of a batch that one of
+// `replicas` parts has. Throws if a global batch size, or a mesh's whole batch, does not divide.
 int64_t rows_per_replica(const TrainOptions& options, int replicas);
+// Returns the rows of a batch that one part has (Session::batch_parts()) if there is a mesh, for which
+// `flag` gives the size of the whole batch; else this size.
+int64_t rows_of_part(const char* flag, int64_t size);
 
 // Throws kInvalidArgument, which names the flag and the numbers that would do, unless the mesh divides the
 // rows of all batches that the options describe.

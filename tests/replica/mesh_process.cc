@@ -1,0 +1,218 @@
+// One of several processes whose devices form one mesh, for mesh_test.py: SCENARIO MESH FOLDER.
+//
+//   train: trains a small decoder on token files and prints losses and weights
+//   reads: reads, fetches and writes values that lie over the processes; refusals that all processes get
+//   leader-reads: the leader alone reads a weight that lies over the processes
+//   trainer: a run of the trainer, which writes a checkpoint into FOLDER
+#include <sluice/sluice.h>
+
+#include <cstdio>
+#include <string>
+
+#include "sluice/device/sharding/shard.h"
+#include "sluice/text/test_tokens.h"
+#include "sluice/text/token_batches.h"
+#include "sluice/train/trainer.h"
+
+namespace {
+
+namespace nn = torch::nn;
+using sluice::Layout;
+using sluice::base::str;
+
+constexpr int64_t kWidth = 256, kVocabulary = 512, kRows = 8, kLength = 12;
+
+struct TinyDecoderImpl : nn::Module {
+  nn::Embedding tokens = register_module("tokens", nn::Embedding(kVocabulary, kWidth));
+  nn::LayerNorm norm = register_module("norm", nn::LayerNorm(nn::LayerNormOptions({kWidth})));
+  nn::Linear up = register_module("up", nn::Linear(kWidth, 2 * kWidth));
+  nn::Linear down = register_module("down", nn::Linear(2 * kWidth, kWidth));
+  nn::Linear head = register_module("head", nn::Linear(kWidth, kVocabulary));
+
+  torch::Tensor forward(const torch::Tensor& ids) {
+    torch::Tensor x = tokens(ids);
+    x = x + x.cumsum(1) / kLength;  // each place sees those before it
+    return head(x + down(torch::gelu(up(norm(x)))));
+  }
+};
+TORCH_MODULE(TinyDecoder);
+
+void expect(bool right, const std::string& what) {
+  if (!right) throw std::runtime_error("WRONG: " + what);
+}
+
+// Prints numbers of which one changes when an element changes or moves.
+void print_weights(sluice::Session& session, const nn::Module& model) {
+  for (const auto& item : model.named_parameters()) {
+    const torch::Tensor value = item.value().detach().cpu().to(torch::kDouble).flatten();
+    const torch::Tensor place = torch::arange(value.numel(), torch::kDouble).remainder(101) / 101;
+    std::printf("weight %d %s %.9g %.9g\n", session.process_index(), item.key().c_str(),
+                value.abs().sum().item<double>(), (value * place).sum().item<double>());
+  }
+}
+
+// The token set of all scenarios: each process writes its own copy.
+sluice::text::TokenBatches token_batches(const std::string& folder, int process, int64_t rows) {
+  std::vector<std::vector<std::uint32_t>> documents(1);
+  for (uint32_t i = 0; i < 4096; ++i) documents[0].push_back(i * i % 509);
+  const std::string path = str(folder, "/tokens-", process);
+  (void)sluice::text::test::token_file(path, documents);
+  sluice::text::TokenBatchOptions options;
+  options.kind = sluice::text::RowKind::kRunning;
+  options.shapes = {{rows, kLength}};
+  options.next_token = true;
+  options.seed = 3;
+  return {sluice::text::TokenSet::open(path + ".bin"), options};
+}
+
+void train(sluice::Session& session, const std::string& mesh, const std::string& folder) {
+  TinyDecoder model;
+  session.place(*model);
+  // A large epsilon: Adam divides a gradient by itself, which makes rounding errors of small ones large.
+  torch::optim::AdamW optimizer(model->parameters(), torch::optim::AdamWOptions(1e-3).eps(1e-3));
+  session.prepare(*model, optimizer);
+  const auto batches = token_batches(folder, session.process_index(), kRows / session.batch_parts());
+  int step = 0;
+  for (auto& batch : session.feed(batches)) {
+    const torch::Tensor ids = batch.columns[0];
+    expect(ids.size(0) == kRows, str("a batch has ", ids.size(0), " rows"));
+    const torch::Tensor scores = model->forward(ids.slice(1, 0, kLength)).flatten(0, 1);
+    const torch::Tensor loss = nn::functional::cross_entropy(scores, ids.slice(1, 1).flatten());
+    loss.backward();
+    session.step(optimizer, {.clip_norm = 1.0});
+    std::printf("loss %d %d %.9g\n", session.process_index(), step, loss.item<double>());
+    if (++step == 6) break;
+  }
+  session.finish();
+  if (!mesh.empty()) {
+    const std::string layout = sluice::layout_of(model->up->weight).str();
+    expect(layout == "[fsdp, -]", "the layout is " + layout);
+    const auto& state = static_cast<const torch::optim::AdamWParamState&>(
+        *optimizer.state().at(model->up->weight.unsafeGetTensorImpl()));
+    expect(sluice::layout_of(state.exp_avg()).str() == layout, "the moment lies otherwise");
+  }
+  print_weights(session, *model);
+}
+
+torch::Tensor ramp(std::vector<int64_t> sizes) {
+  int64_t count = 1;
+  for (const int64_t size : sizes) count *= size;
+  return (torch::arange(count, torch::kFloat) * 0.25 - 3).reshape(sizes);
+}
+
+// Returns the text of the error that is thrown.
+template <typename Function>
+std::string thrown(const Function& function) {
+  try {
+    function();
+  } catch (const sluice::Error& error) {
+    return error.what();
+  }
+  return "nothing";
+}
+
+void expect_refusal(const std::string& error, const std::string& part) {
+  expect(error.find(part) != std::string::npos, "the error is " + error);
+}
+
+void refusals(sluice::Session& session) {
+  nn::Linear model(4, 300);
+  const torch::Tensor other = torch::full({300}, static_cast<double>(session.process_index()));
+  model->bias.set_data(other);
+  expect_refusal(thrown([&] { session.place(*model); }), "'bias' differs between process 0 and process 1");
+  expect_refusal(thrown([&] { sluice::shard(other, Layout::along(1, 0, {"fsdp"})); }),
+                 "'the tensor' differs between process 0 and process 1");
+  // Whole on every device, and not compared so far: a value to be read by local() until session.prepare().
+  const torch::Tensor x = other.to(session.device());
+  expect_refusal(thrown([&] { (void)x.sum().item<float>(); }), "the 2 processes may hold different ones");
+  expect(torch::equal(sluice::local(x), other), "local()");
+  expect_refusal(thrown([&] {
+                   (void)session.upload({torch::ones({3, 2})});
+                 }),
+                 "each process gives [3, 2]: dimension 0 of [6, 2] has 6 elements");
+}
+
+void reads(sluice::Session& session) {
+  const torch::Tensor host = ramp({8, 6});
+  for (const auto& [layout, beyond] :
+       {std::pair(Layout({{{"data", "fsdp"}}, {}}), true), std::pair(Layout({{{"fsdp"}}, {{"data"}}}), true),
+        std::pair(Layout({{{"fsdp"}}, {}}), false), std::pair(Layout::replicated(2), false)}) {
+    const std::string of = layout.str();
+    const torch::Tensor x = sluice::shard(host, layout);
+    expect(sluice::lies_over_processes(x) == beyond, "where the blocks are, " + of);
+    expect(torch::equal(x.cpu(), host), "cpu(), " + of);
+    expect(torch::equal(sluice::fetch(x).get().at(0), host), "fetch(), " + of);
+    expect(x[3][2].item<float>() == host[3][2].item<float>(), "item(), " + of);
+    expect(torch::equal(x.t().slice(0, 1, 4).cpu(), host.t().slice(0, 1, 4)), "a slice, " + of);
+    x.mul_(3);
+    const auto pending = sluice::fetch(x);
+    sluice::sync();
+    expect(torch::equal(pending.get().at(0), host * 3), "fetch() of a pending value, " + of);
+    expect(sluice::layout_of(x).str() == of, "a write's layout, " + of);
+    expect(torch::equal(x.cpu(), host * 3), "a write, " + of);
+    x.copy_(host + 1);
+    expect(torch::equal(sluice::local(x), host + 1), "copy_() from the host, " + of);
+  }
+  const int64_t rows = 8 / sluice::batch_parts(), first = rows * sluice::batch_part();
+  const torch::Tensor batch = sluice::shard_batch(host.slice(0, first, first + rows));
+  expect(torch::equal(batch.cpu(), host), "the batch");
+  expect(torch::equal(session.upload({host.slice(0, first, first + rows)}).cpu(), host), "an upload");
+  const auto programs = sluice::counters().programs;
+  for (int i = 0; i < 3; ++i) expect(torch::equal(batch.cpu(), host), "the batch again");
+  expect(sluice::counters().programs == programs, "the same read needs a new program");
+  session.print("all reads are right");
+}
+
+int run(const std::string& scenario, const std::string& mesh, const std::string& folder) {
+  if (scenario == "trainer") {
+    sluice::train::TrainOptions options;
+    options.model = "mlp";
+    options.fake_data = true;
+    options.classes = 5;
+    options.image_size = 8;
+    options.channels = 3;
+    options.train_size = 64;
+    options.test_size = 24;
+    options.epochs = 2;
+    options.lr = 0.01;
+    options.optimizer = sluice::train::OptimizerKind::kSgd;
+    options.mesh = sluice::Mesh::parse(mesh);
+    options.devices = 2;
+    options.batch_size = mesh.empty() ? 4 : 8;
+    options.logdir = folder + "/run";
+    options.cpu_kernels = false;
+    options.log_steps = 1;
+    const auto result = sluice::train::train(options);
+    std::printf("result %.9g %.9g\n", result.loss, result.accuracy);
+    return 0;
+  }
+  sluice::Options options;
+  options.mesh = sluice::Mesh::parse(mesh);
+  auto session = sluice::start(options);
+  torch::manual_seed(5);
+  if (scenario == "reads") {
+    refusals(session);
+    reads(session);
+  } else if (scenario == "leader-reads") {
+    const torch::Tensor x = sluice::shard(ramp({8, 6}), sluice::batch_layout(2));
+    if (session.is_leader()) std::printf("%f\n", x.cpu().sum().item<double>());
+    torch::Tensor y = x + 1;
+    session.finish();
+    std::printf("%f\n", y.sum().item<double>());
+  } else {
+    train(session, mesh, folder);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  torch::set_num_threads(1);
+  try {
+    return argc == 4 ? run(argv[1], argv[2], argv[3]) : 2;
+  } catch (const std::exception& error) {
+    std::printf("error: %s\n", error.what());
+    return 1;
+  }
+}
