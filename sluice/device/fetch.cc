@@ -68,9 +68,13 @@ Fetch fetch(const at::Tensor& tensor) {
   if (device::Watch* watch = device::Watch::current())
     watch->refuse("a value is fetched or logged in it; do so outside with what it returns");
   auto lock = device::lock_trace();
+  // One process alone may fetch: its next operation must not be located in the layer of this tensor.
+  device::Trace& trace = device::Trace::get();
+  const uint32_t layer = trace.layer;
   const device::Operand value = device::all_here_later(device::read(tensor));
+  trace.layer = layer;
   if (value.ref.leaf())
-    state->data = device::Trace::get().leaves[value.ref.node];
+    state->data = trace.leaves[value.ref.node];
   else
     state->pending = device::make_tensor(value);
   if (state->data) state->start();
