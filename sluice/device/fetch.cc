@@ -68,7 +68,7 @@ Fetch fetch(const at::Tensor& tensor) {
   if (device::Watch* watch = device::Watch::current())
     watch->refuse("a value is fetched or logged in it; do so outside with what it returns");
   auto lock = device::lock_trace();
-  // One process alone may fetch: its next operation must not be located in the layer of this tensor.
+  // Perhaps only one process fetches. Its next operation must not be located in the layer of this tensor.
   device::Trace& trace = device::Trace::get();
   const uint32_t layer = trace.layer;
   const device::Operand value = device::all_here_later(device::read(tensor));

@@ -41,7 +41,7 @@ struct World {
   int64_t attention_bytes = 0;    // the bytes of scores that attention makes at once; 0: all of them
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
   // The mesh that the devices form; null: they are replicas. With a mesh there is one replica, whose devices
-  // may belong to several processes: the mesh has those of process 0 first, and so on.
+  // may belong to several processes: process 0 has the first ones, and so on.
   std::shared_ptr<const Mesh> mesh;
   const stablehlo::KernelLibrary* kernels =
       nullptr;            // the kernels for this machine's CPU; null: the compiler makes everything

@@ -67,7 +67,8 @@ class Blocks {
     return text;
   }
 
-  // Adds a process's blocks. Returns the tensor of which a block differs from an earlier process's; else "".
+  // Adds a process's blocks. If a block differs from an earlier process's, returns its tensor's name; else
+  // "".
   std::string add(const std::string& text) {
     for (const std::string& line : base::split(text, '\n')) {
       const size_t name = line.find(' '), place = line.find(' ', name + 1);

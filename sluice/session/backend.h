@@ -68,7 +68,7 @@ class Backend {
   int local_replicas() const { return local_replicas_; }
   int first_replica() const { return first_replica_; }
   // Returns whether the devices of several processes share one model (docs/sharding.md): there is one replica
-  // then, and each value is that of the whole batch.
+  // then, and values are computed from the whole batch.
   bool spans_processes() const { return processes_ > 1 && one_for_all_; }
   // As sluice::batch_part() and batch_parts().
   int batch_part() const { return batch_part_; }

@@ -103,7 +103,7 @@ Batch to_device(const sessions::Backend& backend, const std::vector<sessions::Ho
   result.image = pick(&sessions::HostBatch::image);
   result.label = pick(&sessions::HostBatch::label);
   result.mask = upload(backend, group, [](const sessions::HostBatch& b) { return b.mask; });
-  // With a mesh over processes the mask is that of the whole batch, and so is what it weighs.
+  // With a mesh over processes the mask covers the whole batch, which weighs 1.
   if (result.mask.defined())
     result.weight = upload(backend, group, [&](const sessions::HostBatch& b) {
       return at::scalar_tensor(backend.spans_processes() ? 1.0F : b.weight, at::kFloat);

@@ -2,7 +2,7 @@
 //
 //   train: trains a small decoder on token files and prints losses and weights
 //   reads: reads, fetches and writes values that lie over the processes; refusals that all processes get
-//   leader-reads: the leader alone reads a weight that lies over the processes
+//   leader-reads: only the leader reads a weight that lies over the processes
 //   trainer: two epochs of the trainer, which writes a checkpoint into FOLDER; the second one is resumed with
 //     another mesh
 #include <sluice/sluice.h>

@@ -80,7 +80,7 @@ DataPtr all_here(DataPtr data) {
   Trace& trace = Trace::get();
   // What is pending gets a program of its own, and so equal values have one program that gathers them.
   if (trace.first_pending() != nullptr) cut(kHostRead);
-  // The program's text must be the same in all processes, of which one may have read other tensors before.
+  // The program's text must be the same in all processes, also if one has read other tensors before.
   trace.layer = 0;
   const at::Tensor holder = make_tensor(record_whole(trace.leaf(data)));
   cut(kGather);

@@ -5,7 +5,7 @@
 //
 // With several processes, all of them call the functions below in the same order, and read, print and save
 // the same tensors: a value whose blocks lie over several processes is gathered by a program that all of
-// them launch. The mesh has the devices of process 0 first, then those of process 1, and so on.
+// them launch. The mesh has the devices of process 0 first, and so on.
 //
 // Threads and errors: as in device.h.
 #pragma once
