@@ -40,6 +40,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_CACHE",
       "SLUICE_CACHE_DIR",
       "SLUICE_CACHE_TRUST",
+      "SLUICE_CACHE_WAIT",
       "SLUICE_CHECK",
       "SLUICE_CLOUD_RETRY",
       "SLUICE_COLLECTIVE_TIMEOUT",

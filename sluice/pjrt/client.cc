@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/environment.h"
 #include "sluice/base/log.h"
 #include "sluice/pjrt/cache/cache_identity.h"
 #include "sluice/pjrt/machine/chip_use.h"
@@ -182,19 +183,41 @@ base::Result<std::shared_ptr<Executable>> Client::compile(std::string_view text,
                                                           const CompileOptions& options) {
   const base::Stopwatch watch;
   SLUICE_TRY(const std::string serialized, serialized_options(options));
-  std::string key;
+  std::shared_ptr<Executable> made;
   if (cache_) {
-    key = CompileCache::key({cache_identity_, serialized, text});
-    if (auto found = from_cache(key, options)) {
-      (*found)->from_cache_ = true;
-      (*found)->seconds_ = watch.seconds();
-      return found;
-    }
+    SLUICE_TRY(made, compile_once(text, serialized, options));
+  } else {
+    SLUICE_TRY(made, compile_now(text, serialized, options));
   }
+  made->seconds_ = watch.seconds();
+  return made;
+}
+
+base::Result<std::shared_ptr<Executable>> Client::compile_once(std::string_view text,
+                                                               const std::string& serialized,
+                                                               const CompileOptions& options) {
+  const std::string key = CompileCache::key({cache_identity_, serialized, text});
+  if (auto found = from_cache(cache_->find(key), key, options)) return found;
+  const CompileClaim claim = claim_program(key, options);
+  if (auto found = from_cache(cache_->find_after(claim, key), key, options)) return found;
+  if (claim.waited() && claim.state() != LockState::kHeld && !impatient_.exchange(true))
+    base::info(
+        "another process was to compile the program for '", options.name,
+        "' and has stored none: it failed, or needs longer than SLUICE_CACHE_WAIT. This process compiles "
+        "the program itself and waits for no other one");
   SLUICE_TRY(std::shared_ptr<Executable> compiled, compile_now(text, serialized, options));
-  compiled->seconds_ = watch.seconds();
-  if (cache_) to_cache(key, *compiled);
+  to_cache(key, *compiled);
   return compiled;
+}
+
+// The processes of a GPU's client compile the same program at the same time: XLA divides the timing of
+// candidates among them, so one of them alone would wait for the others.
+CompileClaim Client::claim_program(const std::string& key, const CompileOptions& options) {
+  WaitTimes times;
+  times.longest = base::environment_seconds("SLUICE_CACHE_WAIT", times.longest, 0);
+  if (store_ != nullptr || times.longest == 0) return {};
+  if (impatient_) times.longest = 0;
+  return cache_->claim(key, options.name, times);
 }
 
 base::Result<std::shared_ptr<Executable>> Client::compile_now(std::string_view text,
@@ -226,16 +249,18 @@ base::Result<std::shared_ptr<Executable>> Client::load(std::string_view bytes,
   return loaded;
 }
 
-base::Result<std::shared_ptr<Executable>> Client::from_cache(const std::string& key,
+base::Result<std::shared_ptr<Executable>> Client::from_cache(const std::optional<std::string>& payload,
+                                                             const std::string& key,
                                                              const CompileOptions& options) {
-  const auto payload = cache_->find(key);
   if (!payload) return base::fail(Code::kNotFound, "not in the cache");
   auto loaded = load(*payload, options);
   if (!loaded) {
     base::warn("the compile cache entry ", cache_->path(key),
                " does not load and is removed: ", loaded.error().what());
     cache_->remove(key);
+    return loaded;
   }
+  (*loaded)->from_cache_ = true;
   return loaded;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -95,7 +96,12 @@ class Client : public std::enable_shared_from_this<Client> {
   base::Result<std::string> serialized_options(const CompileOptions& options) const;
   base::Result<std::shared_ptr<Executable>> compile_now(std::string_view text, const std::string& serialized,
                                                         const CompileOptions& options);
-  base::Result<std::shared_ptr<Executable>> from_cache(const std::string& key, const CompileOptions& options);
+  // Compiles a program that is not in the cache, but waits if another process is compiling it.
+  base::Result<std::shared_ptr<Executable>> compile_once(std::string_view text, const std::string& serialized,
+                                                         const CompileOptions& options);
+  CompileClaim claim_program(const std::string& key, const CompileOptions& options);
+  base::Result<std::shared_ptr<Executable>> from_cache(const std::optional<std::string>& payload,
+                                                       const std::string& key, const CompileOptions& options);
   void to_cache(const std::string& key, const Executable& executable);
 
   std::shared_ptr<Plugin> plugin_;
@@ -109,6 +115,7 @@ class Client : public std::enable_shared_from_this<Client> {
   std::unique_ptr<CompileCache> cache_;
   std::string cache_identity_;
   std::atomic<bool> cache_failed_{false};  // so that the warning comes only once
+  std::atomic<bool> impatient_{false};     // a wait was in vain: this process waits for no other one
 };
 
 }  // namespace sluice::pjrt

@@ -1,23 +1,24 @@
-"""programs_in_bucket_test.py PROGRAM POD_PLUGIN: compiled programs in a bucket, against a real emulator of Cloud Storage. The
-hosts of an emulated slice compile each program once, and a later start on other hosts compiles none. Run by a Python
-with gcp-storage-emulator."""
+"""programs_in_bucket_test.py PROGRAM POD_PLUGIN: compiled programs in a bucket, of the fake of Google's services (the
+emulator in Python ignores ifGenerationMatch, which locks need). One of the four hosts of an emulated slice compiles
+each program for all, and a later start on other hosts compiles none."""
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-try:
-    from gcp_storage_emulator.server import create_server
-except ImportError as error:
-    print(f"skipped: {error} (scripts/setup installs the Python packages of the tests)")
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "cloud"))
+from google_fake_support import GoogleFake, test_python  # noqa: E402
+
+if test_python() is None:
+    print("skipped: no google-api-python-client (scripts/setup installs the Python packages of the tests)")
     sys.exit(77)
 
 PROGRAM, POD_PLUGIN = (str(Path(path).resolve()) for path in sys.argv[1:3])
-PLACE = "gs://b/programs"
+PLACE = "gs://my-bucket/programs"
+HOSTS = 4
 TRAINING = ["train", "--model", "mlp", "--fake-data", "--classes", "4", "--image-size", "8", "--train-size", "32",
             "--test-size", "16", "--batch-size", "4", "--epochs", "1", "--log-steps", "2"]
 failures = []
@@ -31,12 +32,12 @@ def check(condition, what, output=""):
 
 
 class Slice:
-    """Two hosts of two TPUs each. A start has its own hosts: home folders that nobody has seen before."""
+    """Four hosts of one TPU each. A start has its own hosts: home folders that nobody has seen before."""
 
-    def __init__(self, root, port):
+    def __init__(self, root, google):
         self.root, self.starts = root, 0
-        self.environment = dict(os.environ, STORAGE_EMULATOR_HOST=f"127.0.0.1:{port}", SLUICE_CLOUD_RETRY="0.05:1:60",
-                                OMP_NUM_THREADS="1", TPU_LIBRARY_PATH=POD_PLUGIN, SLUICE_CACHE_DIR=PLACE)
+        self.environment = dict(os.environ, **google.environment(), SLUICE_CLOUD_RETRY="0.05:1:60", OMP_NUM_THREADS="1",
+                                TPU_LIBRARY_PATH=POD_PLUGIN, SLUICE_CACHE_DIR=PLACE)
         self.environment.pop("XDG_CACHE_HOME", None)
 
     def run(self, *command, **variables):
@@ -46,17 +47,19 @@ class Slice:
         return done.stdout + done.stderr
 
     def train(self, *more):
-        """The programs that the first host compiled, and that it loaded."""
+        """The programs that the first host compiled, that it loaded, and that all hosts compiled."""
         self.starts += 1
-        home = self.root / f"home-{self.starts}"
-        (home / "pod").mkdir(parents=True)
-        output = self.run("run", "--processes", "2", "--env", "TPU_WORKER_ID={worker}", "--", PROGRAM, *TRAINING,
-                          "--plugin", "tpu", "--report", "--logdir", str(home / "run"), *more, HOME=str(home),
-                          TPU_WORKER_HOSTNAMES="127.0.0.1,127.0.0.1", EMULATED_POD_DIR=str(home / "pod"),
-                          EMULATED_POD_DEVICES="2")
+        homes = self.root / f"start-{self.starts}"
+        for name in ("pod", *map(str, range(HOSTS))):
+            (homes / name).mkdir(parents=True)
+        output = self.run("run", "--processes", str(HOSTS), "--env", "TPU_WORKER_ID={worker}",
+                          "--env", f"HOME={homes}/{{worker}}", "--", PROGRAM, *TRAINING, "--plugin", "tpu", "--report",
+                          "--logdir", str(homes / "run"), *more, TPU_WORKER_HOSTNAMES=",".join(HOSTS * ["127.0.0.1"]),
+                          EMULATED_POD_DIR=str(homes / "pod"), EMULATED_POD_DEVICES="1", SLUICE_LOG="debug")
         found = re.search(r"(\d+) compiled, (\d+) from the disk cache", output)
         check(found is not None, "the report counts compiles", output)
-        return (int(found[1]), int(found[2])) if found else (0, 0)
+        everywhere = len(re.findall(r"program for '.*' operations, lowered in .* s, compiled in", output))
+        return (int(found[1]), int(found[2]), everywhere) if found else (0, 0, 0)
 
     def programs(self):
         folder = Path(tempfile.mkdtemp(dir=self.root))
@@ -65,27 +68,21 @@ class Slice:
 
 
 def main():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = create_server("127.0.0.1", port, in_memory=True, default_bucket="b")
-    server.start()
-    try:
-        with tempfile.TemporaryDirectory() as root:
-            slice_ = Slice(Path(root), port)
-            compiled, loaded = slice_.train()
-            check(compiled > 0, "the first start compiles", (compiled, loaded))
-            programs = slice_.programs()
-            check(len(programs) == compiled + loaded, "both hosts have one name for each program",
-                  (sorted(programs), compiled, loaded))
-            check(all(name.endswith(".program") for name in programs), "nothing else is there", sorted(programs))
-            again = slice_.train()
-            check(again == (0, compiled + loaded), "a start on other hosts compiles nothing", again)
-            check(slice_.programs() == programs, "and changes nothing in the bucket")
-            other = slice_.train("--batch-size", "2")
-            check(other[0] > 0, "another batch has other programs", other)
-    finally:
-        server.stop()
+    with GoogleFake({"projects": ["p"]}) as google, tempfile.TemporaryDirectory() as root:
+        status, _ = google.google("POST", "/storage/v1/b?project=p", {"name": "my-bucket"})
+        check(status == 200, "the bucket", status)
+        slice_ = Slice(Path(root), google)
+        compiled, loaded, everywhere = slice_.train()
+        programs = slice_.programs()
+        check(len(programs) == compiled + loaded, "all hosts have one name for each program",
+              (sorted(programs), compiled, loaded))
+        check(everywhere == len(programs), "each program is compiled by one host", (everywhere, len(programs)))
+        check(all(name.endswith(".program") for name in programs), "nothing else is there", sorted(programs))
+        again = slice_.train()
+        check(again == (0, compiled + loaded, 0), "a start on other hosts compiles nothing", again)
+        check(slice_.programs() == programs, "and changes nothing in the bucket")
+        other = slice_.train("--batch-size", "2")
+        check(other[2] > 0, "another batch has other programs", other)
     sys.exit(f"failed: {failures}" if failures else 0)
 
 

@@ -23,7 +23,8 @@ namespace {
 constexpr std::string_view kMagic = "SLUICEXP";
 constexpr uint32_t kFormat = 1;
 constexpr std::string_view kSuffix = ".program";
-// A temporary file this old belongs to a process that died.
+constexpr std::string_view kLockSuffix = ".program.lock";
+// A temporary file, or a lock's file, this old belongs to a process that died.
 constexpr time_t kStaleSeconds = 3600;
 
 template <typename Number>
@@ -62,7 +63,8 @@ std::vector<Entry> list_entries(const std::string& directory) {
     if (::stat(path.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
     if (base::ends_with(name, kSuffix)) {
       entries.push_back({path, static_cast<uint64_t>(status.st_size), status.st_mtim});
-    } else if (name.find(std::string(kSuffix) + ".tmp-") != std::string::npos &&
+    } else if ((name.find(std::string(kSuffix) + ".tmp-") != std::string::npos ||
+                base::ends_with(name, kLockSuffix)) &&
                status.st_mtim.tv_sec + kStaleSeconds < ::time(nullptr)) {
       (void)base::remove_file(path);
     }
@@ -112,6 +114,10 @@ class Unusable {
   void add(const std::string& key) {
     const std::lock_guard lock(mutex_);
     keys_.insert(key);
+  }
+  bool contains(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    return keys_.count(key) > 0;
   }
   // Whether it was there.
   bool remove(const std::string& key) {
@@ -193,6 +199,21 @@ base::Status CompileCache::store(const std::string& key, std::string_view payloa
   store_entry(directory_, key + std::string(kSuffix), /*replace=*/unusable().remove(key));
   shrink(path(key));
   return {};
+}
+
+CompileClaim CompileCache::claim(const std::string& key, const std::string& program,
+                                 const WaitTimes& times) const {
+  if (!make_private_folder(directory_)) return {};
+  if (!base::environment_flag("SLUICE_CACHE_TRUST", false) && !base::check_private_folder(directory_))
+    return {};
+  return CompileClaim::take(directory_, key + std::string(kSuffix), program, times);
+}
+
+std::optional<std::string> CompileCache::find_after(const CompileClaim& claim, const std::string& key) const {
+  if (!claim.waited() && unusable().contains(key)) return std::nullopt;  // it would be reported a second time
+  // A file system of a network may remember that the entry was missing, until the folder is read.
+  if (claim.waited()) (void)base::list_directory(directory_);
+  return find(key);
 }
 
 void CompileCache::remove(const std::string& key) const {

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "sluice/base/result.h"
+#include "sluice/pjrt/cache/compile_claim.h"
 
 namespace sluice::pjrt {
 
@@ -37,6 +38,12 @@ class CompileCache {
   // Stores a payload, replacing an existing one, then removes the least recently used entries until the limit
   // holds. A payload larger than the limit is not stored.
   base::Status store(const std::string& key, std::string_view payload) const;
+  // Waits until this process may compile the program of this key, or until another one that compiled it is
+  // done (compile_claim.h). No claim in a folder that cannot be written, or whose entries are not run.
+  // `program` is for messages.
+  CompileClaim claim(const std::string& key, const std::string& program, const WaitTimes& times) const;
+  // find() again, once the claim is there. Does not look where nothing can have changed since find().
+  std::optional<std::string> find_after(const CompileClaim& claim, const std::string& key) const;
   // Removes an entry that turned out to be unusable.
   void remove(const std::string& key) const;
 

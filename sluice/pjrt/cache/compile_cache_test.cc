@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <ctime>
 #include <fstream>
@@ -129,8 +130,12 @@ TEST_F(CacheTest, RemovesAbandonedTemporaries) {
   ASSERT_TRUE(base::write_file_atomically(old, "half"));
   ASSERT_TRUE(base::write_file_atomically(fresh, "half"));
   make_old(old, 7200);
+  const std::string lock = cache.path(key("x")) + ".lock";  // of a process that was killed
+  ASSERT_TRUE(base::write_file_atomically(lock, ""));
+  make_old(lock, 7200);
   ASSERT_TRUE(cache.store(key("a"), "program"));
   EXPECT_FALSE(base::path_exists(old));
+  EXPECT_FALSE(base::path_exists(lock));
   EXPECT_TRUE(base::path_exists(fresh));
 }
 
@@ -157,10 +162,11 @@ TEST(CacheDirectory, FollowsTheEnvironment) {
 // With the real plugin.
 class ProgramCacheTest : public CacheTest {
  protected:
-  std::shared_ptr<Executable> compile(const std::string& text = add_program(), int devices = 1) {
+  std::shared_ptr<Executable> compile(const std::string& text = add_program(), int devices = 1,
+                                      const std::string& folder = "") {
     CompileOptions options;
     options.argument_types.assign(2, f32({4}));
-    client_ = cpu_client(devices, directory_.path());
+    client_ = cpu_client(devices, folder.empty() ? directory_.path() : folder);
     return base::value_or_throw(client_->compile(text, options));
   }
   void expect_adds(const Executable& program) {
@@ -241,17 +247,45 @@ TEST_F(ProgramCacheTest, AUselessFolderDoesNotStopTheWork) {
   expect_adds(*base::value_or_throw(client_->compile(add_program(), options)));
 }
 
+// A process that compiles without an end.
+TEST_F(ProgramCacheTest, WaitsAsLongAsTheEnvironmentSays) {
+  compile();
+  const std::string name = files().front(), key = name.substr(0, name.find('.'));
+  const CompileCache cache(directory_.path(), kDefaultCacheLimit);
+  cache.remove(key);
+  const CompileClaim holder = cache.claim(key, "step", {});
+  ASSERT_EQ(holder.state(), LockState::kHeld);
+  for (const char* seconds : {"0", "0.05"}) {
+    ::setenv("SLUICE_CACHE_WAIT", seconds, 1);
+    ::testing::internal::CaptureStderr();
+    const auto compiled = compile();
+    const std::string printed = ::testing::internal::GetCapturedStderr();
+    EXPECT_FALSE(compiled->from_cache());
+    expect_adds(*compiled);
+    EXPECT_EQ(printed.find("waits for no other one") != std::string::npos, std::string(seconds) != "0")
+        << printed;
+    cache.remove(key);
+  }
+  ::unsetenv("SLUICE_CACHE_WAIT");
+}
+
 TEST_F(ProgramCacheTest, ManyThreads) {
   const auto client = cpu_client(1, directory_.path());
   CompileOptions options;
   options.argument_types.assign(2, f32({4}));
   std::vector<std::thread> threads;
+  std::atomic<int> compiled{0};
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
-      for (int i = 0; i < 3; ++i) EXPECT_TRUE(client->compile(add_program() + std::string(i, '\n'), options));
+      for (int i = 0; i < 3; ++i) {
+        const auto add = client->compile(add_program() + std::string(i, '\n'), options);
+        ASSERT_TRUE(add);
+        compiled += (*add)->from_cache() ? 0 : 1;
+      }
     });
   }
   for (auto& thread : threads) thread.join();
+  EXPECT_EQ(compiled, 3);
   EXPECT_THAT(files(), SizeIs(3));
   EXPECT_TRUE(compile()->from_cache());
 }
@@ -264,12 +298,15 @@ TEST_F(ProgramCacheTest, DISABLED_OneOfMany) {
   options.argument_types.assign(2, f32({4}));
   client_ = cpu_client(1, *folder);
   for (int i = 0; i < 4; ++i) {
-    expect_adds(*base::value_or_throw(client_->compile(add_program() + std::string(i, '\n'), options)));
+    const auto add = base::value_or_throw(client_->compile(add_program() + std::string(i, '\n'), options));
+    expect_adds(*add);
+    if (!add->from_cache()) std::ofstream(*folder + "-compiled", std::ios::app) << '.' << std::flush;
   }
 }
 
 TEST_F(ProgramCacheTest, ManyProcesses) {
-  ::setenv("SLUICE_TEST_CACHE", directory_.path().c_str(), 1);
+  const std::string folder = directory_.path("cache");
+  ::setenv("SLUICE_TEST_CACHE", folder.c_str(), 1);
   std::string program = "/proc/self/exe", filter = "--gtest_filter=ProgramCacheTest.DISABLED_OneOfMany",
               disabled = "--gtest_also_run_disabled_tests";
   char* arguments[] = {program.data(), filter.data(), disabled.data(), nullptr};
@@ -283,8 +320,10 @@ TEST_F(ProgramCacheTest, ManyProcesses) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }
   ::unsetenv("SLUICE_TEST_CACHE");
-  EXPECT_THAT(files(), SizeIs(4));
-  const auto hit = compile();
+  EXPECT_THAT(base::value_or_throw(base::list_directory(folder)), SizeIs(4));
+  // One process compiled each program.
+  EXPECT_EQ(base::value_or_throw(base::read_file(folder + "-compiled")), "....");
+  const auto hit = compile(add_program(), 1, folder);
   EXPECT_TRUE(hit->from_cache());
   expect_adds(*hit);
 }

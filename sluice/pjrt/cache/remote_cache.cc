@@ -8,6 +8,7 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/sha256.h"
 #include "sluice/base/log.h"
+#include "sluice/pjrt/cache/remote_lock.h"
 
 namespace sluice::pjrt {
 namespace {
@@ -17,7 +18,7 @@ struct Places {
   RemoteCache how;
   std::map<std::string, std::string> of_folder;  // URLs without a slash at their end
   // After an error: another attempt would wait for as long as the first one did.
-  std::atomic<bool> unreadable{false}, unwritable{false};
+  std::atomic<bool> unreadable{false}, unwritable{false}, unlockable{false};
 };
 Places& places() {
   static auto* const all = new Places;  // threads that compile may outlive static objects
@@ -44,7 +45,7 @@ base::Status not_reachable() {
 void set_remote_cache(RemoteCache how) {
   const std::lock_guard lock(places().mutex);
   places().how = std::move(how);
-  places().unreadable = places().unwritable = false;
+  places().unreadable = places().unwritable = places().unlockable = false;
 }
 
 bool is_remote_cache(const std::string& place) { return place.find("://") != std::string::npos; }
@@ -84,6 +85,22 @@ void store_entry(const std::string& folder, const std::string& name, bool replac
   if (!status && !places().unwritable.exchange(true))
     base::warn("a compiled program could not be stored as ", url,
                ", so the programs of this process stay on this machine: ", status.error().what());
+}
+
+std::optional<LockState> lock_entry(const std::string& folder, const std::string& name,
+                                    const WaitTimes& times, Patience& patience,
+                                    std::unique_ptr<RemoteLock>* lock) {
+  const auto place = find_place(folder, name);
+  if (!place || places().unreadable || places().unwritable || places().unlockable) return std::nullopt;
+  const auto& [url, how] = *place;
+  if (!how.write || !how.generation || !how.remove) return std::nullopt;
+  base::Status error;
+  const LockState state = RemoteLock::take(how, url, times, patience, lock, &error);
+  if (state != LockState::kNone) return state;
+  // store() reports what keeps this process from writing there.
+  places().unlockable = true;
+  base::debug("compile cache: no lock for ", url, ": ", error.error().what());
+  return std::nullopt;
 }
 
 }  // namespace sluice::pjrt
