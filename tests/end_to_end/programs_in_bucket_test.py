@@ -53,13 +53,27 @@ class Slice:
         for name in ("pod", *map(str, range(HOSTS))):
             (homes / name).mkdir(parents=True)
         output = self.run("run", "--processes", str(HOSTS), "--env", "TPU_WORKER_ID={worker}",
-                          "--env", f"HOME={homes}/{{worker}}", "--", PROGRAM, *TRAINING, "--plugin", "tpu", "--report",
-                          "--logdir", str(homes / "run"), *more, TPU_WORKER_HOSTNAMES=",".join(HOSTS * ["127.0.0.1"]),
-                          EMULATED_POD_DIR=str(homes / "pod"), EMULATED_POD_DEVICES="1", SLUICE_LOG="debug")
+                          "--env", f"HOME={homes}/{{worker}}", "--env", f"SLUICE_DUMP={homes}/{{worker}}/dump",
+                          "--", PROGRAM, *TRAINING, "--plugin", "tpu", "--report",
+                          "--logdir", str(homes / "run"), *more,
+                          TPU_WORKER_HOSTNAMES=",".join(HOSTS * ["127.0.0.1"]), EMULATED_POD_DIR=str(homes / "pod"),
+                          EMULATED_POD_DEVICES="1", SLUICE_LOG="debug")
         found = re.search(r"(\d+) compiled, (\d+) from the disk cache", output)
         check(found is not None, "the report counts compiles", output)
-        everywhere = len(re.findall(r"program for '.*' operations, lowered in .* s, compiled in", output))
+        everywhere = len(re.findall(r"program for '.*': \d+ operations, lowered in \S+ s, compiled in", output))
         return (int(found[1]), int(found[2]), everywhere) if found else (0, 0, 0)
+
+    def recorded(self):
+        """The programs' texts that `sluice compile` gets from this training, without running it."""
+        folder = Path(tempfile.mkdtemp(dir=self.root))
+        self.run(*TRAINING, "--logdir", str(folder / "run"), SLUICE_AHEAD=f"{HOSTS}:TPU v3:{folder}/step.mlir",
+                 SLUICE_CACHE_DIR="off")
+        return {path.read_text() for path in folder.glob("step.mlir*")}
+
+    def dumped(self, what):
+        """The texts of the programs with this name that the first host of the last start launched."""
+        folder = self.root / f"start-{self.starts}" / "0" / "dump"
+        return {path.read_text() for path in folder.glob(f"*-{what}.mlir")}
 
     def programs(self):
         folder = Path(tempfile.mkdtemp(dir=self.root))
@@ -73,6 +87,11 @@ def main():
         check(status == 200, "the bucket", status)
         slice_ = Slice(Path(root), google)
         compiled, loaded, everywhere = slice_.train()
+        recorded = slice_.recorded()
+        for what in ("step", "evaluate"):
+            texts = slice_.dumped(what)
+            check(texts and texts <= recorded, f"each program '{what}' is recorded without running it",
+                  (len(texts), len(recorded), len(texts & recorded)))
         programs = slice_.programs()
         check(len(programs) == compiled + loaded, "all hosts have one name for each program",
               (sorted(programs), compiled, loaded))

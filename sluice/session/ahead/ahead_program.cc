@@ -21,6 +21,12 @@
 namespace sluice::sessions {
 namespace ahead_detail {
 
+// What was recorded, and whether more is to come. Threads: the one that records.
+struct Recording {
+  bool steps = false, goes_on = false;
+};
+Recording recording;
+
 [[noreturn]] void become_estimate(const std::string& slices) {
   const std::string program = base::environment("SLUICE_PROGRAM").value_or("sluice");
   std::vector<std::string> command = {program,    "estimate",
@@ -55,20 +61,20 @@ void record_for(const std::string& order, const DeviceOptions& device) {
   // Until the process ends.
   static auto* ahead = new device::Ahead(replicas, /*explicit_nan=*/false,
                                          std::string_view(order).substr(colon + 1, second - colon - 1));
-  ahead->on_cut(
-      [path = order.substr(second + 1), others = std::set<std::string>()](std::string_view what) mutable {
-        const std::string& text = ahead->text(what);
-        // The first step creates the optimizer's state; the second is the one that training repeats.
-        const bool repeats = (what == "step" || what == "sync") && ahead->count(what) >= 2;
-        if (!repeats) {
-          if (others.insert(base::sha256(text)).second)
-            base::value_or_throw(base::write_file_atomically(base::str(path, '.', others.size()), text));
-          return;
-        }
-        base::value_or_throw(base::write_file_atomically(path, text));
-        std::fflush(nullptr);
-        std::_Exit(0);
-      });
+  ahead->on_cut([path = order.substr(second + 1),
+                 others = std::set<std::string>()](std::string_view what) mutable {
+    const std::string& text = ahead->text(what);
+    // The first step creates the optimizer's state; the second is the one that training repeats.
+    const bool repeats = !recording.steps && (what == "step" || what == "sync") && ahead->count(what) >= 2;
+    if (!repeats) {
+      if (others.insert(base::sha256(text)).second)
+        base::value_or_throw(base::write_file_atomically(base::str(path, '.', others.size()), text));
+      return;
+    }
+    base::value_or_throw(base::write_file_atomically(path, text));
+    recording.steps = true;
+    if (!recording.goes_on) end_recording();
+  });
 }
 
 }  // namespace ahead_detail
@@ -86,10 +92,19 @@ Options compile_instead_of_running(const Options& options) {
   chosen.xla.plugin = pjrt::plugin_without_chips(options.xla.plugin);
   chosen.xla.devices = 1;
   chosen.xla.device_ids.clear();
-  static bool recording = false;
-  if (!recording) ahead_detail::record_for(*order, chosen.xla);
-  recording = true;
+  static bool records = false;
+  if (!records) ahead_detail::record_for(*order, chosen.xla);
+  records = true;
   return chosen;
+}
+
+void record_after_steps() { ahead_detail::recording.goes_on = true; }
+
+bool steps_are_recorded() { return ahead_detail::recording.steps; }
+
+void end_recording() {
+  std::fflush(nullptr);
+  std::_Exit(0);
 }
 
 }  // namespace sluice::sessions

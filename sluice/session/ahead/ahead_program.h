@@ -16,4 +16,11 @@ namespace sluice::sessions {
 // ends. The programs before it are in FILE.1, FILE.2, …, each text once.
 Options compile_instead_of_running(const Options& options);
 
+// For a trainer, whose tests are recorded as well: with SLUICE_AHEAD the process then does not end with the
+// second step but with end_recording(). Programs after the second step are numbered as those before it.
+void record_after_steps();
+// Whether the second step was recorded.
+bool steps_are_recorded();
+[[noreturn]] void end_recording();
+
 }  // namespace sluice::sessions

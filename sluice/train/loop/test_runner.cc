@@ -1,5 +1,6 @@
 #include "sluice/train/loop/test_runner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <utility>
@@ -7,6 +8,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
 #include "sluice/base/text/strings.h"
+#include "sluice/session/ahead/ahead_program.h"
 #include "sluice/train/evaluation/confusion.h"
 #include "sluice/train/evaluation/evaluate.h"
 #include "sluice/train/evaluation/test_images.h"
@@ -46,6 +48,8 @@ std::optional<metrics::Values> TestRunner::measure(const Input& set, const std::
       session, given_.steps, set.feed(session, 0, 0), set.batches(), options.precision == Precision::kBf16,
       [this] { return limits_.stops_alone(); },
       [&](int64_t done) {
+        if (done == std::min<int64_t>(2, set.batches()) && sessions::steps_are_recorded())
+          sessions::end_recording();  // the next batches have the program of the second one
         log_.console().progress(name.empty() ? "Test " : base::str("Test ", name, " "), done, set.batches(),
                                 "");
       },

@@ -11,6 +11,7 @@
 #include "sluice/base/random.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
+#include "sluice/session/ahead/ahead_program.h"
 #include "sluice/session/log_line.h"
 #include "sluice/train/report/announcement.h"
 #include "sluice/train/report/outcome.h"
@@ -32,6 +33,7 @@ void Training::begin() {
   state.first_step = state.progress.step;
   epoch.count_tokens_before();
   limits.begin();
+  if (given.test != nullptr) sessions::record_after_steps();
   announce(given, plan, log);
   checkpoints.open_top();
   start.load_callbacks(callbacks);
@@ -94,12 +96,20 @@ Halt Training::train_epoch() {
     // Random numbers depend only on the seed and the step: a resumed run draws the same ones.
     torch::manual_seed(base::key({options.seed, static_cast<uint64_t>(progress.step)}));
     steps.run(feed);
+    if (sessions::steps_are_recorded()) record_tests();
     if (const auto first = work ? work() : std::nullopt) announce_layers(given, *first, log);
     work = nullptr;
     halt = finish_step(end);
   }
   epoch.fed(feed.statistics());
   return halt == Halt::kNone && limits.reached() == Halt::kMaxSteps ? Halt::kMaxSteps : halt;
+}
+
+void Training::record_tests() {
+  given.session.sync();  // as at the end of an epoch
+  given.session.sync_buffers(given.module);
+  tests.run();
+  sessions::end_recording();
 }
 
 Halt Training::finish_step(int64_t end) {

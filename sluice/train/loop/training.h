@@ -22,6 +22,9 @@ class Training final : private RunParts {
  private:
   void begin();
   Halt train_epoch();
+  // Records the first batches of the test set, for a run whose programs are only compiled
+  // (sessions::record_after_steps), and ends the process.
+  [[noreturn]] void record_tests();
   // Does what is due after an update: lines, callbacks, a checkpoint, a test. `end`: the number of updates
   // that the epoch ends after.
   Halt finish_step(int64_t end);
