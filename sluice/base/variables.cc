@@ -65,6 +65,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_HOST_SHAPES",
       "SLUICE_JOIN_TIMEOUT",
       "SLUICE_KEPT_OPERATIONS",
+      "SLUICE_LAYER_LOOPS",
       "SLUICE_LOG",
       "SLUICE_LOOPS",
       "SLUICE_LOST_AFTER",

@@ -221,6 +221,10 @@ int64_t attention_bytes(std::string_view device_kind) {
   return base::starts_with(device_kind, "TPU") ? 8 * kMiB : 0;
 }
 
+bool layer_loops(const Settings& settings, bool cpu) {
+  return settings.layer_loops.value_or(!cpu) && !settings.detect_anomaly;
+}
+
 namespace {
 
 // Throws unless each process has whole rows of the batch, or processes share one part of its rows.
@@ -286,6 +290,7 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   world.check_values = options.check;
   world.detect_anomaly = options.detect_anomaly;
   world.loops = options.loops;
+  world.layer_loops = layer_loops(options, cpu);
   world.spans_processes = !cpu && options.processes > 1;
 
   std::vector<int> local;

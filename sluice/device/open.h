@@ -38,4 +38,8 @@ CallPeak call_peak(const Runtime& rt);
 // $SLUICE_ATTENTION_BYTES takes precedence. Throws kInvalidArgument if that is no such number.
 int64_t attention_bytes(std::string_view device_kind);
 
+// Returns whether the equal layers of a model become loops, where loops are on. A CPU runs layers faster one
+// after the other. With a search for the first NaN, all layers' values would be kept.
+bool layer_loops(const Settings& settings, bool cpu);
+
 }  // namespace sluice::device

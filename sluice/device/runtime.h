@@ -38,6 +38,7 @@ struct World {
   // The values that programs look for (value_checks.h): positions outside their dimension, and the first NaN.
   bool check_values = false, detect_anomaly = false;
   bool loops = false;             // turn many equal rounds in a row into one loop
+  bool layer_loops = false;       // and equal layers
   int64_t attention_bytes = 0;    // the bytes of scores that attention makes at once; 0: all of them
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
   // The mesh that the devices form; null: they are replicas. With a mesh there is one replica, whose devices

@@ -15,6 +15,12 @@ bool chosen(const std::optional<bool>& option, const char* variable, bool usual)
   return option ? *option : base::environment_flag(variable, usual);
 }
 
+// Returns the variable's value; nothing if it has none that is understood.
+std::optional<bool> flag_of_environment(const char* variable) {
+  const bool value = base::environment_flag(variable, false);
+  return value == base::environment_flag(variable, true) ? std::optional(value) : std::nullopt;
+}
+
 double gpu_memory_of_environment() {
   const auto text = base::environment("SLUICE_GPU_MEMORY");
   if (!text) return 0;
@@ -77,6 +83,8 @@ Settings settings_of(const DeviceOptions& options, const std::optional<Mesh>& me
   settings.detect_anomaly = chosen(options.detect_anomaly, "SLUICE_DETECT_ANOMALY", settings.detect_anomaly);
   settings.exact = chosen(options.exact, "SLUICE_EXACT", settings.exact);
   settings.loops = chosen(options.loops, "SLUICE_LOOPS", settings.loops);
+  settings.layer_loops =
+      options.layer_loops ? options.layer_loops : flag_of_environment("SLUICE_LAYER_LOOPS");
   settings.host_shapes = chosen(options.host_shapes, "SLUICE_HOST_SHAPES", settings.host_shapes);
   settings.matmul_precision = checked_precision(options.matmul_precision);
   settings.gpu_memory = options.gpu_memory > 0 ? options.gpu_memory : gpu_memory_of_environment();

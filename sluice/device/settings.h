@@ -30,6 +30,7 @@ struct Settings {
   bool detect_anomaly = false;
   bool exact = false;
   bool loops = true;
+  std::optional<bool> layer_loops = {};  // empty: by the kind of device
   bool host_shapes = true;
   std::string matmul_precision = "default";
   double gpu_memory = 0;

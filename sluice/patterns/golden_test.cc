@@ -134,7 +134,7 @@ std::string after(const std::string& pattern) {
   } else if (pattern == "attention_in_groups") {
     attention_in_groups(rewriter, 1024);  // two of the six heads
   } else if (pattern == "loops") {
-    loops(rewriter, 4);
+    loops(rewriter, {4});
   } else {
     for (const Pattern& p : kernel_patterns()) {
       p.apply(rewriter, all);

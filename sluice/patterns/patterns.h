@@ -11,19 +11,34 @@
 
 namespace sluice::patterns {
 
+// Which equal rounds in a row become one loop of the program.
+struct LoopRule {
+  size_t rounds = 0;  // so many rounds or more; 0: none
+  // Layers, too: fewer rounds, if their loop leaves out so many operations or more. The weights of all layers
+  // are then copied into one tensor, of any size. 0: none.
+  size_t saved = 0;
+  static constexpr size_t kLayers = 4;  // fewer layers stay as they are
+
+  bool layers() const { return saved > 0; }
+  size_t least() const { return layers() && kLayers < rounds ? kLayers : rounds; }
+  bool holds(size_t period, size_t count) const {
+    return count >= rounds || (layers() && count >= kLayers && (count - 1) * period >= saved);
+  }
+};
+// Fewer rounds run faster one after the other, and compile fast enough.
+inline constexpr LoopRule kLongLoops{32};
+// For compilers whose time and code grow with the number of layers.
+inline constexpr LoopRule kLayerLoops{32, 400};
+
 // Rewrites the builder's operations with the patterns in table.cc. results: main's results; donations: one
 // entry for each parameter, or empty. kernels: the target's kernels, null if the compiler makes everything.
-// flops: receives the operation counts of the program as it was built. loop_rounds: the number of equal
-// rounds in a row from which they become a loop; 0: never. attention_bytes: the bytes of scores that
-// attention makes at once, in a loop over groups of heads; 0: all of them. Returns main's new results, for
-// Builder::finish(). Threads: the builder's.
+// flops: receives the operation counts of the program as it was built. loops: which equal rounds become
+// loops. attention_bytes: the bytes of scores that attention makes at once, in a loop over groups of heads;
+// 0: all of them. Returns main's new results, for Builder::finish(). Threads: the builder's.
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations,
                           const stablehlo::KernelLibrary* kernels, stablehlo::ProgramFlops* flops = nullptr,
-                          size_t loop_rounds = 0, int64_t attention_bytes = 0);
-
-// Fewer rounds run faster one after the other, and compile fast enough.
-constexpr size_t kLoopRounds = 32;
+                          const LoopRule& loops = {}, int64_t attention_bytes = 0);
 
 // Returns the names of the patterns that make calls of kernels, for KernelLibrary::leaves_out.
 std::vector<std::string> kernel_pattern_names();

@@ -140,6 +140,11 @@ void Rewriter::replace(const Operation& op, const Values& made) {
   }
 }
 
+void Rewriter::replace_from_here(Value v, Value by) {
+  SLUICE_CHECK(v.type() == by.type(), "a pattern gave ", by.type().str(), " for ", v.type().str());
+  replaced_[v.id()] = by;
+}
+
 void Rewriter::each_in_loops(const Pattern& pattern) {
   for (auto& op : list()) {
     if (!op->is("stablehlo.while") || op->results.empty()) continue;

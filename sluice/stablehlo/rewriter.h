@@ -40,6 +40,9 @@ class Rewriter {
               const std::unordered_map<int32_t, Value>& seen = {});
   // Returns the value that replaces v after the operation that the pass has reached.
   Value now(Value v) const { return mapped(v); }
+  // Replaces v by a value of its type in the operations that the pass has not reached yet, and among main's
+  // results.
+  void replace_from_here(Value v, Value by);
 
   // Returns main's operations, including operations that a pass has added, or that were added after the last
   // pass. During a pass, an operation keeps its place.

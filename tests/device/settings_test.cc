@@ -130,6 +130,27 @@ TEST(Settings, SwitchesAreTheDefaultThenTheEnvironmentThenTheOptions) {
   }
 }
 
+TEST(Settings, LoopsOfLayersAreForTpusAndGpus) {
+  Variable variable("SLUICE_LAYER_LOOPS");
+  const auto loops = [](const DeviceOptions& options, bool cpu) {
+    return layer_loops(settings_of(options), cpu);
+  };
+  EXPECT_FALSE(loops({}, true));
+  EXPECT_TRUE(loops({}, false));
+  variable.set("1");
+  EXPECT_TRUE(loops({}, true));
+  variable.set("0");
+  EXPECT_FALSE(loops({}, false));
+  DeviceOptions on;
+  on.layer_loops = true;
+  EXPECT_TRUE(loops(on, true)) << "the option comes before the environment";
+  on.detect_anomaly = true;
+  EXPECT_FALSE(loops(on, true)) << "every layer's values are checked";
+  variable.set("maybe");
+  EXPECT_FALSE(loops({}, true));
+  EXPECT_TRUE(loops({}, false));
+}
+
 TEST(Settings, ScoresAtOnce) {
   Variable variable("SLUICE_ATTENTION_BYTES");
   EXPECT_EQ(attention_bytes(""), 0);

@@ -40,6 +40,7 @@ Ahead::Ahead(int replicas, bool explicit_nan, std::string_view device_kind) {
   rt.world.check_values = world_.check_values;
   rt.world.detect_anomaly = world_.detect_anomaly;
   rt.world.loops = world_.loops;
+  rt.world.layer_loops = layer_loops(rt.options, explicit_nan);
   rt.world.attention_bytes = attention_bytes(device_kind);
   rt.ahead = [this](std::string_view what, std::string text) {
     Cut& cut = cuts_.try_emplace(std::string(what)).first->second;

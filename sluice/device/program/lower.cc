@@ -259,6 +259,11 @@ std::string laid_out(const std::string& text, const Trace& trace, const Plan& pl
   return stablehlo::with_layouts(text, partitions);
 }
 
+patterns::LoopRule loop_rule(const World& world) {
+  if (!world.loops) return {};
+  return world.layer_loops ? patterns::kLayerLoops : patterns::kLongLoops;
+}
+
 }  // namespace
 
 Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool donate) {
@@ -317,8 +322,8 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
     outputs.push_back(emit_value_checks(b, slots.expectations));
   }
   stablehlo::ProgramFlops flops;
-  outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops,
-                              world.loops ? patterns::kLoopRounds : 0, world.attention_bytes);
+  outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops, loop_rule(world),
+                              world.attention_bytes);
   std::string text =
       b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice");
   if (world.mesh != nullptr)

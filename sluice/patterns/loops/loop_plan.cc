@@ -16,8 +16,8 @@ using stablehlo::Values;
 
 // The largest number of rounds between the round that makes a value and a round that reads it.
 constexpr size_t kFarthest = 8;
-// Values that differ between rounds without a rule are gathered for a loop up to this total size: weights of
-// layers stay where they are.
+// Values that differ between rounds without a rule are gathered for a loop up to this total size. A rule for
+// layers gathers the program's arguments, their weights, without a limit.
 constexpr size_t kGatheredBytes = size_t{1} << 20;
 
 // The number of places that must follow a rule so that it does not hold by chance.
@@ -32,14 +32,6 @@ Dims start_of(const Operation& op) {
   return cuts ? Dims() : low;
 }
 
-// Returns whether the operation costs nothing to repeat.
-bool only_moves(const Operation& op) {
-  constexpr std::array<std::string_view, 5> kMoves = {"stablehlo.reshape", "stablehlo.slice",
-                                                      "stablehlo.transpose", "stablehlo.broadcast_in_dim",
-                                                      "stablehlo.convert"};
-  return std::find(kMoves.begin(), kMoves.end(), op.name) != kMoves.end();
-}
-
 // Returns the rounds around `middle` for which `same` holds: same(k) compares the rounds k - 1 and k.
 template <typename Same>
 std::pair<size_t, size_t> around(size_t middle, size_t rounds, const Same& same) {
@@ -51,19 +43,41 @@ std::pair<size_t, size_t> around(size_t middle, size_t rounds, const Same& same)
 
 }  // namespace
 
+bool only_moves(const Operation& op) {
+  constexpr std::array<std::string_view, 5> kMoves = {"stablehlo.reshape", "stablehlo.slice",
+                                                      "stablehlo.transpose", "stablehlo.broadcast_in_dim",
+                                                      "stablehlo.convert"};
+  return std::find(kMoves.begin(), kMoves.end(), op.name) != kMoves.end();
+}
+
 bool Moving::moves() const {
   return !places.empty() || std::any_of(step.begin(), step.end(), [](int64_t s) { return s != 0; });
 }
 
 namespace {
 
+// What all plans of a program start from.
+struct Given {
+  const stablehlo::Rewriter& r;
+  const Sequence& sequence;
+  const LoopRule& rule;
+  const Repeated& repeated;
+  const std::vector<bool>&taken, &awaited;
+};
+
 // Makes the plan of one loop.
 class Plan {
  public:
   using Range = std::pair<size_t, size_t>;
 
-  Plan(const stablehlo::Rewriter& r, const Sequence& sequence, const std::vector<bool>& taken, LoopPlan& to)
-      : r_(r), sequence_(sequence), taken_(taken), to_(to), good_(0, to.rounds), middle_(to.rounds / 2) {}
+  Plan(const Given& given, LoopPlan& to)
+      : given_(given),
+        r_(given.r),
+        sequence_(given.sequence),
+        taken_(given.taken),
+        to_(to),
+        good_(0, to.rounds),
+        middle_(to.rounds / 2) {}
 
   // Returns false if at least one operand follows no rule. The rounds in good(), around the middle, may still
   // form a loop.
@@ -193,10 +207,19 @@ class Plan {
       const size_t made = (this->*kind)(each);
       if (made != kNone || failed_ || good_ != outside) return made;
     }
-    const size_t bytes = each[0].type().bytes() * each.size();
-    if (gathered_ + bytes > kGatheredBytes) return narrow(same);
-    gathered_ += bytes;
+    for (Value v : each)
+      if (const int32_t at = sequence_.place(v).position; at >= 0 && given_.awaited[static_cast<size_t>(at)])
+        return fail();
+    if (!given_.rule.layers() || !are_arguments(each)) {
+      const size_t bytes = each[0].type().bytes() * each.size();
+      if (gathered_ + bytes > kGatheredBytes) return narrow(same);
+      gathered_ += bytes;
+    }
     return add({.kind = LoopSource::Kind::kEach, .values = each});
+  }
+
+  bool are_arguments(const Values& each) const {
+    return std::all_of(each.begin(), each.end(), [&](Value v) { return r_.parameter(v) >= 0; });
   }
 
   // Finds integers that grow or fall evenly.
@@ -228,7 +251,8 @@ class Plan {
     };
     for (Value v : each) {
       const Operation* const op = r_.maker(v);
-      if (op == nullptr || !only_moves(*op) || symbol(v) != symbol(each[0])) return kNone;
+      const bool repeats = op != nullptr && (only_moves(*op) || given_.repeated.contains(v.id()));
+      if (!repeats || symbol(v) != symbol(each[0])) return kNone;
       ops.push_back(op);
     }
     LoopSource source{.kind = LoopSource::Kind::kMoved, .op = ops[0], .moving = moving_of(ops)};
@@ -241,6 +265,7 @@ class Plan {
     return add(std::move(source));
   }
 
+  const Given& given_;
   const stablehlo::Rewriter& r_;
   const Sequence& sequence_;
   const std::vector<bool>& taken_;
@@ -256,7 +281,8 @@ class Plan {
 
 std::optional<LoopPlan> LoopPlanner::plan(size_t begin, size_t period, size_t rounds, Range& whole) const {
   LoopPlan made{.begin = begin, .period = period, .rounds = rounds};
-  Plan plan(r_, sequence_, taken_, made);
+  const Given given{r_, sequence_, rule_, repeated_, taken_, awaited_};
+  Plan plan(given, made);
   whole = {0, rounds};
   if (plan.make()) {
     const bool carries = std::any_of(made.sources.begin(), made.sources.end(), [](const LoopSource& source) {
@@ -270,14 +296,21 @@ std::optional<LoopPlan> LoopPlanner::plan(size_t begin, size_t period, size_t ro
   return std::nullopt;
 }
 
+void LoopPlanner::await(size_t begin, size_t end) {
+  std::fill(awaited_.begin() + static_cast<int64_t>(begin), awaited_.begin() + static_cast<int64_t>(end),
+            true);
+}
+
 void LoopPlanner::add(size_t begin, size_t period, size_t rounds) {
-  // Skips operations that belong to other loops.
   const size_t end = begin + period * rounds;
+  std::fill(awaited_.begin() + static_cast<int64_t>(begin), awaited_.begin() + static_cast<int64_t>(end),
+            false);
+  // Skips operations that belong to other loops.
   while (begin < end && taken_[begin]) ++begin;
   size_t free = begin;
   while (free < end && !taken_[free]) ++free;
   rounds = (free - begin) / period;
-  if (rounds < min_rounds_) return;
+  if (!rule_.holds(period, rounds)) return;
   Range good;
   if (auto made = plan(begin, period, rounds, good)) {
     std::fill(taken_.begin() + static_cast<int64_t>(made->begin),

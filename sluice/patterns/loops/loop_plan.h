@@ -7,9 +7,11 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "sluice/patterns/patterns.h"
 #include "sluice/stablehlo/rewriter.h"
 
 namespace sluice::patterns {
@@ -42,6 +44,9 @@ class Sequence {
   std::vector<uint32_t> symbols_;
   std::vector<Place> places_;  // [value's id]
 };
+
+// Returns whether the operation only moves or copies elements, or converts them: it costs nothing to repeat.
+bool only_moves(const stablehlo::Operation& op);
 
 // Returns the operands of an operation, followed by the outside values that its bodies read.
 stablehlo::Values operands_of(const stablehlo::Operation& op);
@@ -86,11 +91,24 @@ struct LoopPlan {
   size_t end() const { return begin + period * rounds; }
 };
 
+// The ids of values outside of loops that loops make again instead of reading them.
+using Repeated = std::unordered_set<int32_t>;
+
 // Finds the sources of the operands of equal rounds.
 class LoopPlanner {
  public:
-  LoopPlanner(const stablehlo::Rewriter& r, const Sequence& sequence, size_t min_rounds)
-      : r_(r), sequence_(sequence), min_rounds_(min_rounds), taken_(sequence.size(), false) {}
+  LoopPlanner(const stablehlo::Rewriter& r, const Sequence& sequence, const LoopRule& rule,
+              const Repeated& repeated)
+      : r_(r),
+        sequence_(sequence),
+        rule_(rule),
+        repeated_(repeated),
+        taken_(sequence.size(), false),
+        awaited_(sequence.size(), false) {}
+
+  // Says that these operations may become a loop later. Until add() is called for them, layers that gather
+  // their results stay as they are, to read the loop's stacks afterwards.
+  void await(size_t begin, size_t end);
 
   // Adds the loops among these rounds; over all calls, no operation becomes part of two loops. Adds one loop,
   // several if something changes between two rounds, or none if no value is carried from round to round.
@@ -104,8 +122,9 @@ class LoopPlanner {
 
   const stablehlo::Rewriter& r_;
   const Sequence& sequence_;
-  size_t min_rounds_;
-  std::vector<bool> taken_;  // [position]
+  const LoopRule& rule_;
+  const Repeated& repeated_;
+  std::vector<bool> taken_, awaited_;  // [position]
   std::vector<LoopPlan> loops_;
 };
 

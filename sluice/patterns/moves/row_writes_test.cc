@@ -173,7 +173,7 @@ TEST(RowWrites, OfEqualRoundsAreALoop) {
       x.write(i, b.tanh(y.read(n - 1 - i)));
       y.write(n - 1 - i, b.exp(x.read(i)));
     }
-    const Values results = rewrite(b, {x.value, y.value}, {}, nullptr, nullptr, kLoopRounds);
+    const Values results = rewrite(b, {x.value, y.value}, {}, nullptr, nullptr, kLongLoops);
     return b.finish(results, {});
   };
   for (const int64_t n : {100, 500}) {
