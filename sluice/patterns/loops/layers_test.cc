@@ -24,7 +24,7 @@ size_t operations_in(const std::string& text, const std::string& name) {
 std::string step_of(const DecoderOptions& options, const LoopRule& rule = kSmallLayers) {
   stablehlo::Builder b;
   const Decoder decoder(b, options);
-  Rewriter r(b, decoder.results, decoder.donations);
+  stablehlo::Rewriter r(b, decoder.results, decoder.donations);
   loops(r, rule);
   return b.finish(r.finish(), decoder.donations);
 }
@@ -63,7 +63,6 @@ TEST(Layers, OneAfterTheOtherWithoutTheRule) {
 }
 
 TEST(Layers, ARuleHoldsForManyRoundsOrManyOperations) {
-  EXPECT_FALSE(LoopRule().holds(1000, 1000) && LoopRule().rounds > 0);
   EXPECT_TRUE(kLongLoops.holds(1, 32));
   EXPECT_FALSE(kLongLoops.holds(1000, 31));
   EXPECT_TRUE(kLayerLoops.holds(1, 32));
@@ -82,8 +81,8 @@ TEST(Layers, MasksAndViewsAreMadeAgain) {
   const std::string state = state_of_loops(step_of({.batch = 3}));
   EXPECT_EQ(parts_in(state, "xi1>"), 0u) << "masks of dropout";
   EXPECT_EQ(parts_in(state, "xui32>"), 0u) << "their random words";
-  // The probabilities are kept once, in the loop that makes them, and read in the other.
-  EXPECT_LE(parts_in(state, "tensor<6x3x2x8x8xf32>"), 2u);
+  // The probabilities and attention's result, each once; the state stands at the condition and at the body.
+  EXPECT_EQ(parts_in(state, "tensor<6x3x2x8x8xf32>"), 2u * 2);
 }
 
 TEST(Layers, WeightsAreConvertedBeforeTheLoop) {
