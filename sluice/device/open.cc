@@ -225,6 +225,15 @@ bool layer_loops(const Settings& settings, bool cpu) {
   return settings.layer_loops.value_or(!cpu) && !settings.detect_anomaly;
 }
 
+// XLA's partitioner would gather what attention's loop over groups of heads merges.
+void lay_over(World& world, const Mesh& mesh, int processes) {
+  const Mesh whole = mesh.over(int64_t{world.local_replicas} * processes);
+  if (whole.devices() == 1) return;
+  world.mesh = std::make_shared<const Mesh>(whole);
+  world.mesh_devices = std::exchange(world.local_replicas, 1);
+  world.attention_bytes = 0;
+}
+
 namespace {
 
 // Throws unless each process has whole rows of the batch, or processes share one part of its rows.
@@ -238,19 +247,16 @@ void check_rows_of_processes(const Mesh& mesh, int64_t local) {
 }
 
 // Makes the devices a mesh, if there is one. XLA's partitioner would run a kernel of the CPU for the whole
-// tensor on every device, and gather what attention's loop over groups of heads merges.
+// tensor on every device.
 void set_mesh(World& world, const Settings& options) {
   if (options.mesh.empty()) return;
   if (options.processes > 1 && !world.spans_processes)
     throw_error(Code::kUnimplemented,
                 base::str("XLA's CPU plugin has no programs over several processes: the mesh ",
                           options.mesh.str(), " needs one process there, found ", options.processes));
-  const Mesh mesh = options.mesh.over(int64_t{world.local_replicas} * options.processes);
-  if (mesh.devices() == 1) return;
-  check_rows_of_processes(mesh, world.local_replicas);
-  world.mesh = std::make_shared<const Mesh>(mesh);
-  world.mesh_devices = std::exchange(world.local_replicas, 1);
-  world.attention_bytes = 0;
+  const int local = world.local_replicas;
+  lay_over(world, options.mesh, options.processes);
+  if (world.mesh != nullptr) check_rows_of_processes(*world.mesh, local);
 }
 
 // Warns if `tensor` exchanges activations over the slow links between slices or hosts.

@@ -24,7 +24,7 @@ using Json = nlohmann::json;
 Json to_json(const pjrt::AheadProgram& program) {
   Json collectives = Json::array();
   for (const pjrt::Collective& c : program.collectives)
-    collectives.push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", c.bytes}});
+    collectives.push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", c.bytes}, {"group", c.group}});
   const pjrt::ProgramMemory& memory = program.memory;
   return {{"seconds", program.seconds},
           {"arguments", memory.arguments},
@@ -36,6 +36,7 @@ Json to_json(const pjrt::AheadProgram& program) {
           {"flops", program.cost.flops},
           {"bytes_accessed", program.cost.bytes_accessed},
           {"serialized_bytes", program.serialized_bytes},
+          {"output_types", program.output_types},
           {"collectives", std::move(collectives)}};
 }
 
@@ -48,7 +49,9 @@ pjrt::AheadProgram program_of(const Json& json) {
   program.cost = {json.at("flops"), json.at("bytes_accessed")};
   program.serialized_bytes = json.at("serialized_bytes");
   for (const Json& c : json.at("collectives"))
-    program.collectives.push_back({c.at("kind"), c.at("count"), c.at("bytes")});
+    program.collectives.push_back(
+        {c.at("kind"), c.at("count"), c.at("bytes"), c.value("group", std::vector<int64_t>())});
+  program.output_types = json.value("output_types", std::vector<std::string>());
   return program;
 }
 
@@ -77,8 +80,9 @@ base::Result<Json> compile_request(const Json& request) {
                                    ? static_cast<int64_t>(slice.generation->memory_gib * (1 << 30))
                                    : topology->memory_limit().value_or(0);
   Json report = {{"device_kind", topology->device_kind()}, {"memory_limit", memory_limit}};
-  const auto program = pjrt::compile_ahead(*topology, text, replicas > 0 ? replicas : topology->num_devices(),
-                                           flags_of(slice));
+  const pjrt::AheadCount count{replicas > 0 ? replicas : topology->num_devices(),
+                               request.value("partitions", false)};
+  const auto program = pjrt::compile_ahead(*topology, text, count, flags_of(slice));
   if (program && exceeds(*program, slice, memory_limit)) {
     report["does_not_fit"] = base::str(slice.name, " has less memory");
     report["shortage"] = {{"needed", program->total_memory}, {"available", memory_limit}};
@@ -146,11 +150,9 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   const std::string program = folder.path("program.mlir"), order = folder.path("request.json"),
                     answer = folder.path("report.json");
   SLUICE_OK(base::write_file_atomically(program, request.text));
-  const Json json = {{"slice", request.slice.name},
-                     {"program", program},
-                     {"plugin", plugin->path},
-                     {"replicas", request.replicas},
-                     {"cache", request.cache}};
+  const Json json = {{"slice", request.slice.name}, {"program", program},
+                     {"plugin", plugin->path},      {"replicas", request.replicas},
+                     {"cache", request.cache},      {"partitions", request.partitions}};
   SLUICE_OK(base::write_file_atomically(order, base::with_json_texts(json).dump()));
   std::vector<std::string> command = worker;
   command.insert(command.end(), {order, answer});

@@ -17,7 +17,8 @@ struct AheadRequest {
   std::string text;  // StableHLO
   int replicas = 0;  // 0: one on each device of the slice
   double deadline_seconds = 3600;
-  std::string cache = {};  // a folder of compiled programs that gets this one (CompileCache); "": none
+  std::string cache = {};   // a folder of compiled programs that gets this one (CompileCache); "": none
+  bool partitions = false;  // the devices together run the program, which has a mesh, instead of replicas
 };
 
 struct AheadReport {

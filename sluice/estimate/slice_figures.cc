@@ -17,6 +17,13 @@ StepBound step_bound(const TpuSlice& slice, const pjrt::ProgramCost& cost) {
           cost.bytes_accessed / (chip.memory_gb_per_second * 1e9 / chip.devices_per_chip)};
 }
 
+double StepBound::seconds() const { return std::max({flops_seconds, bytes_seconds, exchange_seconds}); }
+
+const char* StepBound::limit() const {
+  if (exchange_seconds > std::max(flops_seconds, bytes_seconds)) return "links";
+  return flops_seconds > bytes_seconds ? "FLOPs" : "memory";
+}
+
 Prices list_prices() {
   Prices prices;
   prices.date = kPriceDate;
@@ -74,10 +81,7 @@ base::Result<Prices> read_prices(const std::string& path) {
   return prices_of(file, path);
 }
 
-int64_t steps_of_epoch(const TpuSlice& slice, int64_t batch_of_device, int64_t samples) {
-  const int64_t batch = batch_of_device * slice.devices;
-  return (samples + batch - 1) / batch;
-}
+int64_t steps_of_epoch(int64_t batch, int64_t samples) { return (samples + batch - 1) / batch; }
 
 EpochCost epoch_cost(const TpuSlice& slice, const Prices& prices, double step_seconds, int64_t steps) {
   EpochCost cost;

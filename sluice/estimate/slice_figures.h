@@ -14,13 +14,14 @@
 namespace sluice::estimate {
 
 // The least time of one step, from the compiler's counts at the chip's published peaks. It leaves out
-// waiting, exchange between chips, and that no program reaches a peak. The bound by FLOPs is strict; the
+// waiting, exchange between replicas, and that no program reaches a peak. The bound by FLOPs is strict; the
 // compiler's bytes also count values that never leave the chip, so the bound by bytes may be somewhat high.
 struct StepBound {
-  double flops_seconds = 0;  // FLOPs over the peak of products of bf16 (f32 ones run as such by default)
-  double bytes_seconds = 0;  // bytes over the memory's bandwidth
-  double seconds() const { return flops_seconds > bytes_seconds ? flops_seconds : bytes_seconds; }
-  const char* limit() const { return flops_seconds > bytes_seconds ? "FLOPs" : "memory"; }
+  double flops_seconds = 0;     // FLOPs over the peak of products of bf16 (f32 ones run as such by default)
+  double bytes_seconds = 0;     // bytes over the memory's bandwidth
+  double exchange_seconds = 0;  // over a mesh: what must cross a chip's links over their speed
+  double seconds() const;
+  const char* limit() const;  // "FLOPs", "memory" or "links"
 };
 StepBound step_bound(const TpuSlice& slice, const pjrt::ProgramCost& cost);
 
@@ -47,8 +48,8 @@ struct EpochCost {
   std::optional<double> on_demand, spot;  // US dollars
 };
 EpochCost epoch_cost(const TpuSlice& slice, const Prices& prices, double step_seconds, int64_t steps);
-// Returns the steps of one pass over `samples`; the last may be a smaller batch.
-int64_t steps_of_epoch(const TpuSlice& slice, int64_t batch_of_device, int64_t samples);
+// Returns the steps of one pass over `samples`; the last may be smaller. `batch`: of all devices together.
+int64_t steps_of_epoch(int64_t batch, int64_t samples);
 
 // Whether a batch fits on a device, and the bytes that it needs and may use (0: not known).
 struct BatchFit {

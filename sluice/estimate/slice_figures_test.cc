@@ -26,10 +26,9 @@ TEST(StepBound, IsTheSlowerOfFlopsAndBytesOnOneDevice) {
 
 TEST(EpochCost, CountsWholeStepsAndAllChips) {
   // 1001 samples at 8 × 100: two steps of half an hour on 4 chips.
-  EXPECT_EQ(steps_of_epoch(slice("v3-8"), 100, 1600), 2);
-  EXPECT_EQ(steps_of_epoch(slice("v3-8"), 100, 1601), 3);
-  const EpochCost cost =
-      epoch_cost(slice("v3-8"), list_prices(), 1800, steps_of_epoch(slice("v3-8"), 100, 1001));
+  EXPECT_EQ(steps_of_epoch(8 * 100, 1600), 2);
+  EXPECT_EQ(steps_of_epoch(8 * 100, 1601), 3);
+  const EpochCost cost = epoch_cost(slice("v3-8"), list_prices(), 1800, steps_of_epoch(8 * 100, 1001));
   EXPECT_DOUBLE_EQ(cost.hours, 1);
   EXPECT_DOUBLE_EQ(*cost.on_demand, 4 * 2.00);
   EXPECT_DOUBLE_EQ(*cost.spot, 4 * 0.51);

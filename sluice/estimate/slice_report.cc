@@ -8,14 +8,16 @@
 #include "sluice/base/text/strings.h"
 #include "sluice/base/text/table.h"
 #include "sluice/stablehlo/location.h"
+#include "sluice/stablehlo/partitions.h"
 
 namespace sluice::estimate {
 namespace {
 
 base::Result<AheadReport> compile_batch(const TpuSlice& slice, const std::string& text, int64_t batch,
                                         const SliceOptions& options) {
-  auto report = compile_in_worker(options.worker,
-                                  {slice, text, slice.devices, options.deadline_seconds, options.cache});
+  const bool partitions = stablehlo::read_layouts(text).has_value();
+  auto report = compile_in_worker(
+      options.worker, {slice, text, slice.devices, options.deadline_seconds, options.cache, partitions});
   if (report) {
     base::info(slice.name, ", batch ", batch, ": ",
                report->fits ? base::str("compiled in ", in_time(report->program.seconds)) : "does not fit");
@@ -30,6 +32,24 @@ BatchFit fit_of(const AheadReport& report) {
   return {};
 }
 
+// Fills in what a program over a mesh keeps and exchanges. A mesh of other devices than the slice's is an
+// error.
+base::Status add_mesh(const StepText& step, SliceResult& result) {
+  const auto laid_out = stablehlo::read_layouts(step.text);
+  if (!laid_out) return {};
+  result.mesh = laid_out->mesh;
+  if (!result.report.fits) return {};
+  SLUICE_TRY(result.over_mesh, mesh_report(result.slice, *laid_out, step.arguments, result.report.program));
+  return {};
+}
+
+base::Status check_mesh(const TpuSlice& slice, const std::string& text) {
+  const auto laid_out = stablehlo::read_layouts(text);
+  if (!laid_out || laid_out->mesh.devices() == slice.devices) return {};
+  return base::fail(Code::kInvalidArgument, "the program lies over the mesh ", laid_out->mesh.str(), " of ",
+                    laid_out->mesh.devices(), " devices, and ", slice.name, " has ", slice.devices);
+}
+
 }  // namespace
 
 base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSource& source,
@@ -39,6 +59,10 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
   result.batch = options.batch;
   const StepText step = source(options.batch, slice);
   result.averages = step.averages;
+  if (auto status = check_mesh(slice, step.text); !status) {
+    result.error = status.error().what();
+    return result;
+  }
   auto report = compile_batch(slice, step.text, options.batch, options);
   if (!report) {
     if (report.error().code() == Code::kNotFound) return tl::unexpected<Error>(report.error());
@@ -46,6 +70,10 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
     return result;
   }
   result.report = std::move(*report);
+  if (auto status = add_mesh(step, result); !status) {
+    result.error = status.error().what();
+    return result;
+  }
   if (!result.report.cached.empty()) result.cached.push_back(result.report.cached);
   for (const std::string& text : options.cache.empty() ? std::vector<std::string>() : step.others) {
     const auto other = compile_batch(slice, text, options.batch, options);
@@ -56,7 +84,7 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
     if (!other->cached.empty()) result.cached.push_back(other->cached);
   }
   // Programs that Sluice did not print have no list of values; the compiler's answer then stands without it.
-  if (!result.report.fits) {
+  if (!result.report.fits && result.mesh.empty()) {
     if (auto estimate = stablehlo::estimate_memory(step.text, options.largest))
       result.estimate = std::move(*estimate);
   }
@@ -81,6 +109,18 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
   result.max_batch = *largest;
   if (!result.report.fits) result.at_largest = std::move(at_best);
   return result;
+}
+
+base::Result<SliceResult> compile_over_a_mesh(const TpuSlice& slice,
+                                              const std::function<StepSource(const Mesh&)>& source,
+                                              const SliceOptions& options) {
+  for (int64_t fsdp = 1;; fsdp *= 2) {
+    std::vector<MeshAxis> axes;
+    if (fsdp < slice.devices) axes.push_back({"data", slice.devices / fsdp});
+    if (fsdp > 1) axes.push_back({"fsdp", fsdp});
+    SLUICE_TRY(SliceResult result, compile_for_slice(slice, source(Mesh(axes)), options));
+    if (!result.error.empty() || result.report.fits || 2 * fsdp > slice.devices) return result;
+  }
 }
 
 namespace {
@@ -122,7 +162,9 @@ std::string max_batch_text(const SliceResult& result) {
 void print_details(const std::vector<SliceResult>& results) {
   for (const SliceResult& result : results) {
     if (!result.estimate) {
-      if (result.error.empty() && !result.report.fits) {
+      if (result.error.empty() && !result.report.fits && !result.mesh.empty()) {
+        std::printf("\n%s does not fit over %s.\n", result.slice.name.c_str(), result.mesh.str().c_str());
+      } else if (result.error.empty() && !result.report.fits) {
         std::printf(
             "\n%s does not fit. Its largest values are not listed: the list is made for programs that Sluice "
             "wrote (SLUICE_DUMP, sluice compile).\n",
@@ -148,6 +190,14 @@ void print_details(const std::vector<SliceResult>& results) {
   }
 }
 
+// Prints what the devices of a mesh keep and exchange.
+void print_meshes(const std::vector<SliceResult>& results) {
+  for (const SliceResult& result : results)
+    if (result.over_mesh)
+      print_mesh(result.slice.name, *result.over_mesh,
+                 step_bound(result.slice, result.report.program.cost).seconds());
+}
+
 void print_sources(const std::vector<SliceResult>& results, bool bounds) {
   std::printf(
       "\ncompiled: by the compiler of the slice's plugin, for one device; nothing ran on it. measured: on "
@@ -159,7 +209,8 @@ void print_sources(const std::vector<SliceResult>& results, bool bounds) {
         "come on top.\n");
   }
   for (const SliceResult& result : results) {
-    if (result.averages || result.slice.devices == 1 || !result.error.empty()) continue;
+    if (result.averages || !result.mesh.empty() || result.slice.devices == 1 || !result.error.empty())
+      continue;
     std::printf(
         "The gradients' mean over the replicas is not part of the program in this version: collectives "
         "are missing.\n");
@@ -200,6 +251,7 @@ void print_compiled(const std::string& what, const std::vector<SliceResult>& res
   }
   base::print_table(rows, "l");
   print_details(results);
+  print_meshes(results);
   print_sources(results, /*bounds=*/false);
 }
 
@@ -234,6 +286,8 @@ nlohmann::json compiled_json(const SliceResult& result) {
     json["measured"] = {{"compile_seconds", program.seconds}};
   }
   json["compiled"] = std::move(compiled);
+  if (!result.mesh.empty()) json["mesh"] = result.mesh.str();
+  if (result.over_mesh) json["over_mesh"] = mesh_json(*result.over_mesh);
   if (!result.cached.empty()) json["cached"] = result.cached;
   if (result.estimate) {
     Json values = Json::array();
@@ -251,6 +305,11 @@ nlohmann::json compiled_json(const SliceResult& result) {
 
 namespace {
 
+// Returns the number of devices that have rows of the batch of their own.
+int64_t batches_of(const SliceResult& result) {
+  return result.mesh.empty() ? result.slice.devices : result.mesh.size("data") * result.mesh.size("fsdp");
+}
+
 // The subject of the bounds: the requested batch, or the largest that fits instead.
 struct Bounded {
   int64_t batch, steps;
@@ -261,9 +320,10 @@ std::optional<Bounded> bounded(const SliceResult& result, const EstimateOptions&
   if (!result.error.empty() || (!result.report.fits && !result.at_largest)) return std::nullopt;
   const pjrt::AheadProgram& program = result.report.fits ? result.report.program : *result.at_largest;
   const int64_t batch = result.report.fits ? result.batch : *result.max_batch;
-  const StepBound step = step_bound(result.slice, program.cost);
+  StepBound step = step_bound(result.slice, program.cost);
+  if (result.over_mesh) step.exchange_seconds = result.over_mesh->exchange_seconds();
   const int64_t steps =
-      options.steps > 0 ? options.steps : steps_of_epoch(result.slice, batch, options.samples);
+      options.steps > 0 ? options.steps : steps_of_epoch(batch * batches_of(result), options.samples);
   return Bounded{batch, steps, step, epoch_cost(result.slice, options.prices, step.seconds(), steps)};
 }
 
@@ -273,6 +333,29 @@ std::string dollars(const std::optional<double>& amount) {
   char text[32];
   std::snprintf(text, sizeof text, "%.2f", *amount);
   return text;
+}
+
+// Returns the result that costs least; null if none fits or the prices are not known.
+const SliceResult* cheapest(const std::vector<SliceResult>& results, const EstimateOptions& options) {
+  const SliceResult* found = nullptr;
+  double least = 0;
+  for (const SliceResult& result : results) {
+    const auto bound = bounded(result, options);
+    if (!bound || !bound->epoch.on_demand || (found != nullptr && *bound->epoch.on_demand >= least)) continue;
+    found = &result;
+    least = *bound->epoch.on_demand;
+  }
+  return found;
+}
+
+void print_cheapest(const std::vector<SliceResult>& results, const EstimateOptions& options) {
+  const bool meshes =
+      std::any_of(results.begin(), results.end(), [](const auto& r) { return !r.mesh.empty(); });
+  const SliceResult* const found = meshes ? cheapest(results, options) : nullptr;
+  if (found != nullptr)
+    std::printf("\nThe cheapest of these that fits: %s over %s, on demand %s (bound).\n",
+                found->slice.name.c_str(), found->mesh.str().c_str(),
+                dollars(bounded(*found, options)->epoch.on_demand).c_str());
 }
 
 }  // namespace
@@ -301,6 +384,8 @@ void print_estimate(const std::string& what, const std::vector<SliceResult>& res
   }
   base::print_table(rows, "l");
   print_details(results);
+  print_meshes(results);
+  print_cheapest(results, options);
   print_sources(results, /*bounds=*/true);
 }
 
@@ -314,6 +399,7 @@ nlohmann::json estimate_json(const SliceResult& result, const EstimateOptions& o
                    {"limited_by", bound->step.limit()},
                    {"flops_seconds", bound->step.flops_seconds},
                    {"bytes_seconds", bound->step.bytes_seconds},
+                   {"exchange_seconds", bound->step.exchange_seconds},
                    {"hours", bound->epoch.hours}};
   if (bound->epoch.on_demand) json["bound"]["on_demand"] = *bound->epoch.on_demand;
   if (bound->epoch.spot) json["bound"]["spot"] = *bound->epoch.spot;

@@ -11,17 +11,20 @@
 #include <vector>
 
 #include "sluice/estimate/ahead_worker.h"
+#include "sluice/estimate/mesh_report.h"
 #include "sluice/estimate/slice_figures.h"
 #include "sluice/stablehlo/live_ranges.h"
 
 namespace sluice::estimate {
 
-// A training step as a program, for a batch on each device of a slice.
+// A training step as a program, for a batch on each device of a slice. A text with a mesh (partitions.h) is
+// one program of all devices.
 struct StepText {
   std::string text;
   bool averages = false;  // it includes the mean of the gradients over the replicas
   // The other programs of a run up to this step, such as its first step.
   std::vector<std::string> others = {};
+  std::vector<std::string> arguments = {};  // device::Ahead::arguments; empty: not known
 };
 using StepSource = std::function<StepText(int64_t batch, const TpuSlice& slice)>;
 
@@ -35,6 +38,9 @@ struct SliceResult {
   std::optional<int64_t> max_batch;                   // if it was looked for; 0: no batch fits
   // The program at the largest batch, if that was found and the requested batch does not fit.
   std::optional<pjrt::AheadProgram> at_largest;
+  // Of a program over a mesh: its mesh, and what lies and is exchanged where if it fits.
+  Mesh mesh;
+  std::optional<MeshReport> over_mesh;
   std::vector<std::string> cached;  // names of the entries that `SliceOptions::cache` has got
 };
 
@@ -53,6 +59,12 @@ struct SliceOptions {
 // of this slice is in the result.
 base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSource& source,
                                             const SliceOptions& options);
+// Compiles it for meshes of data and fsdp, from the whole model on each device to a part of 1/devices, and
+// returns the first that fits: exchanges grow with fsdp, and the rest of a step stays. Returns the last if
+// none fits.
+base::Result<SliceResult> compile_over_a_mesh(const TpuSlice& slice,
+                                              const std::function<StepSource(const Mesh&)>& source,
+                                              const SliceOptions& options);
 
 // Both print `what` ("resnet50, batch 128 a device, f32") above the table.
 void print_compiled(const std::string& what, const std::vector<SliceResult>& results);

@@ -40,7 +40,7 @@ class SliceReport : public ::testing::Test {
   }
 
   // A worker that answers kFits while the program's text begins with a number up to `largest`.
-  SliceResult compile(int64_t largest, SliceOptions options = {}, const std::string& program = kProgram) {
+  std::vector<std::string> worker(int64_t largest) {
     EXPECT_TRUE(base::write_file_atomically(folder_.path("fits"), kFits));
     EXPECT_TRUE(base::write_file_atomically(folder_.path("not"), kDoesNot));
     const std::string script = base::str(
@@ -49,13 +49,32 @@ class SliceReport : public ::testing::Test {
         "if [ \"$batch\" -le ",
         largest, " ]; then cp ", folder_.path("fits"), " \"$1\"; else cp ", folder_.path("not"),
         " \"$1\"; fi");
-    options.worker = {"/bin/sh", "-c", script};
+    return {"/bin/sh", "-c", script};
+  }
+  // The text begins with the batch.
+  SliceResult compile(int64_t largest, SliceOptions options = {}, const std::string& program = kProgram) {
+    options.worker = worker(largest);
     const StepSource source = [&](int64_t batch, const TpuSlice& slice) {
       EXPECT_EQ(slice.devices, 32);
       return StepText{base::str("// ", batch, "\n", program), true};
     };
     return base::value_or_throw(
         compile_for_slice(base::value_or_throw(find_tpu_slice("v3-32")), source, options));
+  }
+  // The text begins with the number of devices along data; a worker lets up to `largest` of them pass.
+  SliceResult compile_over_meshes(int64_t largest, std::vector<std::string>& tried) {
+    SliceOptions options;
+    options.worker = worker(largest);
+    const auto source = [&](const Mesh& mesh) -> StepSource {
+      tried.push_back(mesh.str());
+      return [mesh](int64_t, const TpuSlice&) {
+        return StepText{base::str("// ", mesh.size("data"), "\n  ", mesh.declaration(),
+                                  "\n  func.func public @main() -> () {\n"),
+                        true};
+      };
+    };
+    return base::value_or_throw(
+        compile_over_a_mesh(base::value_or_throw(find_tpu_slice("v3-32")), source, options));
   }
   static std::string printed(const SliceResult& result, const EstimateOptions* options = nullptr) {
     ::testing::internal::CaptureStdout();
@@ -137,6 +156,40 @@ TEST_F(SliceReport, WithoutRoomTheBoundsAreForTheLargestBatch) {
   EXPECT_EQ(none.max_batch, 0);
   EXPECT_FALSE(estimate_json(none, estimate).contains("bound"));
   EXPECT_THAT(printed(none, &estimate), HasSubstr("none"));
+}
+
+// A program of 32 devices over one mesh, as with_layouts() writes it.
+std::string over_a_mesh(const std::string& mesh) {
+  return base::str("module @m attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 32 : i32} {\n  ",
+                   "sdy.mesh @mesh = <[", mesh, "]>\n  func.func public @main(%arg0: tensor<1024xf32> ",
+                   "{sdy.sharding = #sdy.sharding<@mesh, [{\"fsdp\"}]>}) -> () {\n");
+}
+
+TEST_F(SliceReport, AMesh) {
+  const SliceResult result = compile(128, {}, over_a_mesh("\"fsdp\"=32"));
+  EXPECT_EQ(result.error, "");
+  ASSERT_TRUE(result.over_mesh);
+  EXPECT_EQ(result.over_mesh->memory.inputs, 1024 * 4 / 32);
+  const auto json = compiled_json(result);
+  EXPECT_EQ(json["mesh"], "fsdp=32");
+  EXPECT_EQ(json["over_mesh"]["memory"]["temporary"], 4);
+  EXPECT_THAT(printed(result),
+              AllOf(HasSubstr("v3-32 over fsdp=32"), Not(HasSubstr("collectives are missing"))));
+  EXPECT_EQ(compile(64, {}, over_a_mesh("\"fsdp\"=32")).mesh.str(), "fsdp=32");
+  EXPECT_THAT(compile(128, {}, over_a_mesh("\"fsdp\"=8")).error,
+              HasSubstr("fsdp=8 of 8 devices, and v3-32 has 32"));
+}
+
+TEST_F(SliceReport, TheSmallestPartThatFits) {
+  std::vector<std::string> tried;
+  const SliceResult result = compile_over_meshes(8, tried);
+  EXPECT_EQ(result.mesh.str(), "data=8,fsdp=4");
+  EXPECT_TRUE(result.report.fits);
+  EXPECT_THAT(tried, ::testing::ElementsAre("data=32", "data=16,fsdp=2", "data=8,fsdp=4"));
+  tried.clear();
+  EXPECT_FALSE(compile_over_meshes(0, tried).report.fits);
+  EXPECT_EQ(tried.back(), "fsdp=32");
+  EXPECT_EQ(tried.size(), 6u);
 }
 
 TEST_F(SliceReport, AnErrorStandsInTheTable) {

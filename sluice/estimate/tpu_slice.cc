@@ -60,14 +60,15 @@ tl::unexpected<Error> unknown(const std::string& name) {
 
 const std::vector<TpuGeneration>& tpu_generations() {
   static const auto& all = *new std::vector<TpuGeneration>{
-      {"v2", "v2", true, 2, 2, 16, 46, 700, 1.13, 0.34, doubling(8, 512, {16, 64}), "tpu-ubuntu2204-base"},
-      {"v3", "v3", true, 2, 2, 32, 123, 900, 2.00, 0.51, doubling(8, 2048, {16}), "tpu-ubuntu2204-base"},
-      {"v4", "v4", true, 3, 1, 32, 275, 1200, 3.22, 0.92, doubling(8, 4096), "tpu-ubuntu2204-base"},
+      {"v2", "v2", true, 2, 2, 16, 46, 700, 1.13, 0.34, doubling(8, 512, {16, 64}), "tpu-ubuntu2204-base",
+       248},
+      {"v3", "v3", true, 2, 2, 32, 123, 900, 2.00, 0.51, doubling(8, 2048, {16}), "tpu-ubuntu2204-base", 328},
+      {"v4", "v4", true, 3, 1, 32, 275, 1200, 3.22, 0.92, doubling(8, 4096), "tpu-ubuntu2204-base", 300},
       {"v5e", "v5litepod", false, 2, 1, 16, 197, 819, 1.20, 0.245, doubling(1, 256, {2}),
-       "v2-alpha-tpuv5-lite"},
-      {"v5p", "v5p", true, 3, 1, 95, 459, 2765, 4.20, 0.84, doubling(8, 4096), "v2-alpha-tpuv5"},
-      {"v6e", "v6e", false, 2, 1, 32, 918, 1638, 2.70, 0.54, doubling(1, 256, {2}), "v2-alpha-tpuv6e"},
-      {"tpu7x", "tpu7x", true, 3, 2, 192, 2307, 7380, 0, 0, doubling(8, 4096), ""},
+       "v2-alpha-tpuv5-lite", 200},
+      {"v5p", "v5p", true, 3, 1, 95, 459, 2765, 4.20, 0.84, doubling(8, 4096), "v2-alpha-tpuv5", 600},
+      {"v6e", "v6e", false, 2, 1, 32, 918, 1638, 2.70, 0.54, doubling(1, 256, {2}), "v2-alpha-tpuv6e", 448},
+      {"tpu7x", "tpu7x", true, 3, 2, 192, 2307, 7380, 0, 0, doubling(8, 4096), "", 600},
   };
   return all;
 }

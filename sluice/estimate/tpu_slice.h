@@ -22,6 +22,7 @@ struct TpuGeneration {
   double on_demand, spot;       // US dollars a chip-hour; 0: no list price
   std::vector<int> sizes;       // the numbers in its slices' names, ascending
   std::string runtime;  // the software version of Cloud TPU nodes; "": only Compute Engine has these chips
+  double link_gb_per_second = 0;  // of a chip's links to others, all together, in one direction
 };
 
 // The date and place of the prices above.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sluice/base/error.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
+#include "sluice/stablehlo/type.h"
 
 namespace sluice::stablehlo {
 namespace {
@@ -221,6 +223,165 @@ class Writer {
 
 std::string with_layouts(std::string_view text, const Partitions& partitions) {
   return Writer(text, partitions).write();
+}
+
+namespace {
+
+constexpr std::string_view kMesh = "sdy.mesh @mesh = <[";
+constexpr std::string_view kSignature = "func.func public @main(";
+constexpr std::string_view kSharding = "sdy.sharding = #sdy.sharding<@mesh, [";
+
+// Returns the text up to `end`, and moves `rest` behind it; nullopt if `end` does not come.
+std::optional<std::string_view> take_until(std::string_view& rest, std::string_view end) {
+  const size_t at = rest.find(end);
+  if (at == std::string_view::npos) return std::nullopt;
+  const std::string_view before = rest.substr(0, at);
+  rest.remove_prefix(at + end.size());
+  return before;
+}
+
+// Returns the texts in quotes.
+std::vector<std::string> names_in_quotes(std::string_view text) {
+  std::vector<std::string> found;
+  while (take_until(text, "\"")) {
+    const auto name = take_until(text, "\"");
+    if (!name) break;
+    found.emplace_back(*name);
+  }
+  return found;
+}
+
+// Reads "\"data\"=2, \"fsdp\"=4".
+std::optional<Mesh> read_mesh(std::string_view text) {
+  std::vector<MeshAxis> axes;
+  for (const std::string& item : base::split(text, ',')) {
+    const auto names = names_in_quotes(item);
+    const size_t equals = item.find('=');
+    const auto size = equals == std::string::npos
+                          ? std::nullopt
+                          : base::number_of<int64_t>(std::string_view(item).substr(equals + 1));
+    if (names.size() != 1 || !size) return std::nullopt;
+    axes.push_back({names.front(), *size});
+  }
+  return Mesh(std::move(axes));
+}
+
+// Reads "{\"fsdp\"}p1, {}".
+Layout read_layout(std::string_view text) {
+  std::vector<LayoutDim> dims;
+  while (take_until(text, "{")) {
+    const auto axes = take_until(text, "}");
+    if (!axes) break;
+    LayoutDim dim{names_in_quotes(*axes), 0};
+    if (!text.empty() && text.front() == 'p')
+      dim.priority =
+          static_cast<int>(base::number_of<int64_t>(text.substr(1, text.find(',') - 1)).value_or(0));
+    dims.push_back(std::move(dim));
+  }
+  return Layout(std::move(dims));
+}
+
+// Returns the bytes of an element type: "f32", "ui8", "i1", "complex<f32>", "f8E5M2"; 0 for another.
+int64_t bytes_of_element(std::string_view name) {
+  for (int i = 0; i < kDTypeCount; ++i)
+    if (name == dtype_name(static_cast<DType>(i)))
+      return static_cast<int64_t>(dtype_size(static_cast<DType>(i)));
+  return 0;
+}
+
+// Reads "4x5xf32".
+void read_type(std::string_view inside, LaidOutValue& value) {
+  for (size_t x = inside.find('x'); x != std::string_view::npos; x = inside.find('x')) {
+    const auto dim = base::number_of<int64_t>(inside.substr(0, x));
+    if (!dim) break;  // the 'x' of "complex"
+    value.dims.push_back(*dim);
+    inside.remove_prefix(x + 1);
+  }
+  value.element = inside;
+}
+
+// Returns the place of the '>' that ends the type at the beginning of the text.
+size_t end_of_type(std::string_view text) {
+  int depth = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '<') ++depth;
+    if (text[i] == '>' && --depth == 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+// Reads "tensor<…> {…}, tensor<…> {…})" and its parenthesis; nullopt for a value without a layout.
+std::optional<std::vector<LaidOutValue>> read_values(std::string_view& rest) {
+  std::vector<LaidOutValue> values;
+  while (!rest.empty() && rest.front() != ')') {
+    const size_t start = rest.find("tensor<");
+    if (start == std::string_view::npos) return std::nullopt;
+    rest.remove_prefix(start);
+    const size_t end = end_of_type(rest);
+    if (end == std::string_view::npos) return std::nullopt;
+    LaidOutValue value;
+    read_type(rest.substr(7, end - 7), value);
+    rest.remove_prefix(end + 1);
+    const auto before = take_until(rest, kSharding);
+    const auto layout = before ? take_until(rest, "]>") : std::nullopt;
+    if (!layout || before->find("tensor<") != std::string_view::npos) return std::nullopt;
+    value.taken = before->find("tf.aliasing_output") != std::string_view::npos;
+    value.layout = read_layout(*layout);
+    if (!take_until(rest, "}")) return std::nullopt;
+    values.push_back(std::move(value));
+  }
+  if (rest.empty()) return std::nullopt;
+  rest.remove_prefix(1);
+  return values;
+}
+
+std::optional<LaidOutProgram> read_signature(std::string_view text) {
+  if (!take_until(text, kMesh)) return std::nullopt;
+  const auto axes = take_until(text, "]>");
+  if (!axes || !take_until(text, kSignature)) return std::nullopt;
+  const auto mesh = read_mesh(*axes);
+  auto arguments = read_values(text);
+  if (!mesh || !arguments || !take_until(text, "-> (")) return std::nullopt;
+  auto results = read_values(text);
+  if (!results) return std::nullopt;
+  return LaidOutProgram{*mesh, std::move(*arguments), std::move(*results)};
+}
+
+}  // namespace
+
+namespace {
+
+std::string type_text(const std::vector<int64_t>& dims, const std::string& element) {
+  std::string text = "tensor<";
+  for (const int64_t dim : dims) text += base::str(dim, 'x');
+  return text + element + '>';
+}
+
+}  // namespace
+
+std::string LaidOutValue::type() const { return type_text(dims, element); }
+std::string LaidOutValue::block_type(const Mesh& mesh) const {
+  return type_text(layout.shard_dims(mesh, dims), element);
+}
+
+int64_t LaidOutValue::bytes() const {
+  int64_t all = bytes_of_element(element);
+  for (const int64_t dim : dims) all *= dim;
+  return all;
+}
+
+int64_t LaidOutValue::block_bytes(const Mesh& mesh) const {
+  int64_t parts = 1;
+  for (size_t i = 0; i < layout.rank(); ++i) parts *= layout.parts(mesh, i);
+  return bytes() / parts;
+}
+
+std::optional<LaidOutProgram> read_layouts(std::string_view text) {
+  try {
+    return read_signature(text);
+  } catch (const Error&) {  // axes with other names: another program's mesh
+    return std::nullopt;
+  }
 }
 
 }  // namespace sluice::stablehlo

@@ -96,5 +96,43 @@ TEST(Partitions, NoArguments) {
   EXPECT_THAT(with_layouts(b.finish({}, {}), {mesh(), {}, {}}), HasSubstr("@main() -> () {\n"));
 }
 
+TEST(LayoutsReadBack, IsWhatWasWritten) {
+  const Mesh mesh({{"data", 2}, {"fsdp", 2}});
+  const Layout rows = batch_layout(2), columns = Layout::along(2, 1, {"fsdp"}, 1);
+  const auto read =
+      read_layouts(with_layouts(step(), {mesh, {columns, rows}, {columns, Layout(), Layout::replicated(2)}}));
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->mesh, mesh);
+  ASSERT_EQ(read->arguments.size(), 2u);
+  ASSERT_EQ(read->results.size(), 3u);
+  EXPECT_EQ(read->arguments[0].type(), "tensor<8x4xf32>");
+  EXPECT_EQ(read->arguments[0].layout, columns);
+  EXPECT_TRUE(read->arguments[0].taken);
+  EXPECT_EQ(read->arguments[1].layout, rows);
+  EXPECT_FALSE(read->arguments[1].taken);
+  // 8 × 4 × 4 bytes, over 2 and 4 devices.
+  EXPECT_EQ(read->arguments[0].bytes(), 128);
+  EXPECT_EQ(read->arguments[0].block_bytes(mesh), 64);
+  EXPECT_EQ(read->arguments[1].block_bytes(mesh), 32);
+  EXPECT_EQ(read->arguments[1].block_type(mesh), "tensor<2x4xf32>");
+  EXPECT_EQ(read->results[1].type(), "tensor<f32>");
+  EXPECT_EQ(read->results[1].bytes(), 4);
+  EXPECT_EQ(read->results[2].type(), "tensor<8x4xcomplex<f32>>");
+  EXPECT_EQ(read->results[2].block_bytes(mesh), 256);
+}
+
+TEST(LayoutsReadBack, OtherPrograms) {
+  EXPECT_FALSE(read_layouts(step()));
+  EXPECT_FALSE(read_layouts(""));
+  Builder b;
+  const auto none = read_layouts(with_layouts(b.finish({}, {}), {Mesh({{"fsdp", 4}}), {}, {}}));
+  ASSERT_TRUE(none);
+  EXPECT_TRUE(none->arguments.empty() && none->results.empty());
+  // Axes that Sluice does not have, and a value without a layout.
+  EXPECT_FALSE(read_layouts("sdy.mesh @mesh = <[\"x\"=4]>\nfunc.func public @main() -> () {\n"));
+  EXPECT_FALSE(read_layouts(
+      "sdy.mesh @mesh = <[\"fsdp\"=4]>\nfunc.func public @main(%arg0: tensor<4xf32>) -> () {\n"));
+}
+
 }  // namespace
 }  // namespace sluice::stablehlo

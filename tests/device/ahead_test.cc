@@ -7,6 +7,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/result.h"
+#include "sluice/device/sharding/shard.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -68,6 +69,57 @@ TEST(Ahead, IsTheProgramThatWouldRun) {
   EXPECT_EQ(text_of_two_steps(1, /*explicit_nan=*/true), ran);
   EXPECT_NE(text_of_two_steps(1, /*explicit_nan=*/false), "");
   restart();
+}
+
+// Two steps of a net whose first weight is large enough to lie over fsdp.
+void train_over_a_mesh(const torch::Tensor& input, const torch::Tensor& target) {
+  torch::manual_seed(3);
+  torch::nn::Sequential model(torch::nn::Linear(512, 256), torch::nn::ReLU(), torch::nn::Linear(256, 4));
+  shard(*model);
+  std::vector<std::pair<std::string, at::Tensor>> named;
+  for (const auto& item : model->named_parameters()) named.emplace_back(item.key(), item.value());
+  name_tensors(named);
+  torch::optim::SGD optimizer(model->parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+  for (int step = 0; step < 2; ++step) {
+    optimizer.zero_grad();
+    torch::nn::functional::cross_entropy(model->forward(input), target).backward();
+    optimizer.step();
+    optimizer.zero_grad();
+    sync("step");
+  }
+}
+
+TEST(Ahead, OverAMeshIsTheProgramThatWouldRun) {
+  if (on_cpu()) GTEST_SKIP() << "the device under test is LibTorch's CPU";
+  const Mesh mesh({{"data", 2}, {"fsdp", 2}});
+  const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  DeviceOptions options;
+  options.dump = folder.path();
+  shutdown();
+  init(mesh, options);
+  train_over_a_mesh(shard_batch(torch::ones({16, 512})), shard_batch(torch::zeros({16}, torch::kLong)));
+  wait();
+  const std::vector<std::string> names = base::value_or_throw(base::list_directory(folder.path()));
+  ASSERT_FALSE(names.empty());
+  const std::string ran = base::value_or_throw(base::read_file(folder.path(names.back())));
+  restart();
+  Ahead ahead(4, /*explicit_nan=*/true, "", mesh);
+  train_over_a_mesh(ahead.input({16, 512}, torch::kFloat), ahead.input({16}, torch::kLong));
+  EXPECT_EQ(ahead.text("step"), ran);
+  EXPECT_THAT(ahead.text("step"), AllOf(HasSubstr("sdy.mesh @mesh = <[\"data\"=2, \"fsdp\"=2]>"),
+                                        HasSubstr("mhlo.num_partitions = 4")));
+  EXPECT_THAT(ahead.arguments("step"), ::testing::IsSupersetOf({"0.weight", "0.bias", "2.weight", "2.bias"}));
+}
+
+TEST(Ahead, AMeshNeedsItsDevicesAndABatchThatItDivides) {
+  if (on_cpu()) GTEST_SKIP() << "the device under test is LibTorch's CPU";
+  restart();
+  EXPECT_THAT(thrown([] {
+                Ahead(4, false, "", Mesh({{"fsdp", 8}}));
+              }),
+              HasSubstr("needs 8 devices, found 4"));
+  Ahead ahead(4, false, "", Mesh({{"fsdp", 4}}));
+  EXPECT_THAT(thrown([&] { (void)ahead.input({6, 2}, torch::kFloat); }), HasSubstr("has 6 elements"));
 }
 
 // 12 heads of 1024 positions have 50 MB of scores.

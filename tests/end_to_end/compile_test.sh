@@ -32,6 +32,11 @@ expect 2 '--cache is for TPU slices, and h100-1 is none' "$program" compile --to
 expect 2 'an estimate needs a TPU slice, and h100-8 is a GPU' "$program" estimate --slices h100-8
 "$program" estimate --help >"$work/help"
 if grep -q h100 "$work/help"; then fail 'the help of estimate names a GPU, for which it has no answer'; fi
+expect 2 'which has 8 devices: the mesh fsdp=16 needs 16 devices, found 8' "$program" compile --topology v3-8 --mesh fsdp=16 --model mlp
+expect 2 '"fdsp" is not an axis of a mesh' "$program" compile --topology v3-8 --mesh fdsp=8 --model mlp
+expect 2 '--mesh auto is for `sluice estimate`' "$program" compile --topology v3-8 --mesh auto --model mlp
+expect 2 '--mesh is for TPU slices, and h100-8 is none' "$program" compile --topology h100-8 --mesh fsdp=8 --model mlp
+expect 2 'the text of --program has its mesh' "$program" compile --topology v3-8 --mesh fsdp=8 --program "$work/broken.mlir"
 expect 2 '--max-batch is for the models that sluice has' "$program" compile --topology v3-8 --max-batch -- true
 
 # Without libtpu, one message says how to get it.
@@ -68,6 +73,30 @@ equal "$(ls "$work/one")" "$(ls "$work/two")"
 "$program" compile --topology v3-32 --cache "$work/other" -- "${training[@]}" >"$work/out" 2>/dev/null
 grep -q "v3-32: $(ls "$work/other" | wc -l) programs are in $work/other. On such a slice, set SLUICE_CACHE_DIR=$work/other." "$work/out" || fail "$(cat "$work/out")"
 [[ -z $(comm -12 <(ls "$work/one") <(ls "$work/other")) ]] || fail 'two slices have one program'
+
+# Over a mesh: mlp's weights of 3072×1024 and 1024×1024 and their momentum lie in eighths, the last layer of
+# 10,240 elements and the biases are whole. The 128 images are 16 on each device, with 16 labels.
+"$program" compile --topology v3-8 --mesh fsdp=8 --model mlp --batch-size 16 --json --dump "$work/mesh.mlir" >"$work/json" 2>"$work/err" ||
+  fail "compile over a mesh: $(tail -3 "$work/err")"
+held='j["slices"][0]["over_mesh"]["memory"]'
+eighths=$((4 * (3072 * 1024 + 1024 * 1024) / 8)) whole=$((4 * (1024 * 10 + 1024 + 1024 + 10)))
+equal "$(field "$work/json" "$held['weights'], $held['optimizer']")" "($((eighths + whole)), $((eighths + whole)))"
+equal "$(field "$work/json" "$held['inputs'] - (16 * 3072 * 4 + 16 * 8) < 1000")" True
+equal "$(field "$work/json" 'j["slices"][0]["mesh"], {e["axes"] for e in j["slices"][0]["over_mesh"]["exchanges"]}')" "('fsdp=8', {'fsdp'})"
+# Each large weight is gathered in bf16 or f32 once or twice, and its gradient is summed.
+equal "$(field "$work/json" 'sum(e["bytes"] for e in j["slices"][0]["over_mesh"]["exchanges"] if e["kind"] == "all-gather") >= 2 * 4 * 1024 * 1024')" True
+expect 1 'fsdp=8 of 8 devices, and v3-32 has 32' "$program" compile --topology v3-32 --program "$work/mesh.mlir"
+# A command says its mesh itself.
+over=("$program" train --fake-data --model mlp --classes 10 --batch-size 128 --device xla --logdir "$work/own")
+"$program" compile --topology v3-8 --json --dump "$work/own.mlir" -- "${over[@]}" --mesh fsdp=8 >"$work/json" 2>"$work/err" ||
+  fail "compile a command over its mesh: $(tail -3 "$work/err")"
+equal "$(field "$work/json" 'j["slices"][0]["mesh"]')" fsdp=8
+grep -q 'sdy.mesh @mesh = <\["fsdp"=8\]>' "$work/own.mlir" || fail 'the mesh of the command is not in its program'
+expect 1 'the mesh fsdp=8 needs 8 devices, found 32' "$program" compile --topology v3-32 -- "${over[@]}" --mesh fsdp=8
+# All fits a v3, so each device has the whole model.
+"$program" estimate --slices v3-8 --mesh auto --model mlp --batch-size 16 >"$work/text" 2>"$work/err" ||
+  fail "estimate --mesh auto: $(tail -3 "$work/err")"
+grep -q 'The cheapest of these that fits: v3-8 over data=8' "$work/text" || fail "no cheapest slice: $(cat "$work/text")"
 
 # Layers that are computed again: at most 0.6 of the memory, for at most a third more FLOPs than the step has.
 for kind in kept recomputed; do
@@ -106,6 +135,6 @@ SLUICE_PROGRAM=$program SLUICE_ESTIMATE=v6e-1,v3-8 "$program" "${own[@]}" >"$wor
   fail "SLUICE_ESTIMATE: $(tail -3 "$work/err")"
 grep -q '^v3-8 .*yes' "$work/text" || fail "no line for v3-8: $(cat "$work/text")"
 expect 1 'SLUICE_PROGRAM' env SLUICE_PROGRAM=/no/sluice SLUICE_ESTIMATE=v3-8 "$program" "${own[@]}"
-expect 1 'expected REPLICAS:KIND:FILE' env SLUICE_AHEAD=nowhere "$program" "${own[@]}"
+expect 1 'expected DEVICES:KIND:MESH:FILE' env SLUICE_AHEAD=nowhere "$program" "${own[@]}"
 expect 1 'before the second step' "$program" estimate --slices v3-8 -- /bin/echo hello
 finish

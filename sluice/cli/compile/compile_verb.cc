@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/bench/cases.h"
 #include "sluice/cli/compile/step_program.h"
@@ -14,6 +15,7 @@
 #include "sluice/cli/verbs.h"
 #include "sluice/estimate/peak.h"
 #include "sluice/estimate/slice_report.h"
+#include "sluice/mesh/mesh.h"
 #include "sluice/pjrt/cache/remote_cache.h"
 #include "sluice/session/ahead/remote_programs.h"
 #include "sluice/train/recipe/choice.h"
@@ -29,6 +31,7 @@ struct Flags {
   std::string cache;                 // a folder or a bucket's, for the compiled programs of `command`
   std::vector<std::string> command;  // the user's own program
   estimate::SliceOptions options;
+  std::string mesh;  // "": as the command says, or none; "auto": the first that fits (estimate)
   bool json = false;
   std::string prices;
   int64_t samples = 1281167;
@@ -52,6 +55,31 @@ std::vector<estimate::TpuSlice> slices_of(const Flags& flags) {
   std::vector<estimate::TpuSlice> slices;
   for (const std::string& name : names) slices.push_back(value_or_usage(estimate::find_slice(name)));
   return slices;
+}
+
+bool mesh_is_searched(const Flags& flags) { return flags.mesh == "auto"; }
+
+// Returns the mesh of --mesh over a slice; empty without one. Throws Usage for one that does not fit it.
+Mesh mesh_over(const Flags& flags, const estimate::TpuSlice& slice) {
+  if (flags.mesh.empty() || mesh_is_searched(flags)) return {};
+  try {
+    return Mesh::parse(flags.mesh).over(slice.devices);
+  } catch (const Error& error) {
+    throw Usage(base::str("--mesh over ", slice.name, ", which has ", base::counted(slice.devices, "device"),
+                          ": ", error.what()));
+  }
+}
+
+// Throws Usage for a mesh that cannot lie over the slices, before the first is compiled for.
+void check_mesh(const Flags& flags) {
+  if (flags.mesh.empty()) return;
+  if (!flags.program.empty())
+    throw Usage("--mesh is for models and commands: the text of --program has its mesh, or none");
+  for (const estimate::TpuSlice& slice : slices_of(flags)) {
+    if (slice.plugin != "tpu")
+      throw Usage(base::str("--mesh is for TPU slices, and ", slice.name, " is none"));
+    (void)mesh_over(flags, slice);
+  }
 }
 
 // Throws Usage for two programs, for an unknown model, and for a cache without a command.
@@ -92,8 +120,8 @@ std::string read_program(const std::string& path) {
 }
 
 // Returns the program: a file, or the model's training step, recorded once for each batch, replica count and
-// kind of device.
-estimate::StepSource source_of(const Flags& flags) {
+// kind of device. `mesh`: in place of --mesh.
+estimate::StepSource source_of(const Flags& flags, const Mesh& mesh = {}) {
   if (!flags.program.empty()) {
     if (flags.options.max_batch) throw Usage("--program has one batch size: leave out --max-batch");
     const estimate::StepText file{read_program(flags.program), true};
@@ -101,8 +129,9 @@ estimate::StepSource source_of(const Flags& flags) {
   }
   using Key = std::tuple<int64_t, int, std::string>;
   auto texts = std::make_shared<std::map<Key, estimate::StepText>>();
-  return [texts, flags](int64_t batch, const estimate::TpuSlice& slice) {
-    const Recorded devices{slice.devices, std::string(estimate::device_kind_of(*slice.generation))};
+  return [texts, flags, mesh](int64_t batch, const estimate::TpuSlice& slice) {
+    const Recorded devices{slice.devices, std::string(estimate::device_kind_of(*slice.generation)),
+                           mesh.empty() ? mesh_over(flags, slice) : mesh};
     const Key key{batch, devices.replicas, devices.kind};
     const auto found = texts->find(key);
     if (found != texts->end()) return found->second;
@@ -123,7 +152,8 @@ std::string what_of(const Flags& flags) {
                            : bench.gives_loss ? base::str(" at ", flags.recipe.length, " tokens")
                                               : std::string();
   return base::str(flags.recipe.model, size, ", batch ", flags.options.batch, " a device, ",
-                   train::name_of(flags.precision), flags.recipe.recompute ? ", recomputed" : "");
+                   train::name_of(flags.precision), flags.recipe.recompute ? ", recomputed" : "",
+                   flags.mesh.empty() ? "" : base::str(", over ", flags.mesh));
 }
 
 // The user's own program has its own batch size, which is not known here.
@@ -135,13 +165,18 @@ void leave_batch_to_command(Flags& flags) {
 
 std::vector<estimate::SliceResult> compile_all(Flags& flags) {
   check_program(flags);
+  check_mesh(flags);
   leave_batch_to_command(flags);
   flags.recipe.bf16 = flags.precision == train::Precision::kBf16;
   flags.options.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "compile-worker"};
+  if (mesh_is_searched(flags)) flags.options.max_batch = false;
   const estimate::StepSource source = source_of(flags);
+  const auto over = [&](const Mesh& mesh) { return source_of(flags, mesh); };
   std::vector<estimate::SliceResult> results;
   for (const estimate::TpuSlice& slice : slices_of(flags))
-    results.push_back(base::value_or_throw(estimate::compile_for_slice(slice, source, flags.options)));
+    results.push_back(base::value_or_throw(mesh_is_searched(flags)
+                                               ? estimate::compile_over_a_mesh(slice, over, flags.options)
+                                               : estimate::compile_for_slice(slice, source, flags.options)));
   return results;
 }
 
@@ -156,7 +191,14 @@ int status_of(const std::vector<estimate::SliceResult>& results) {
   return status;
 }
 
-void add_common_flags(CLI::App& app, Flags& flags, const char* slices, const char* others = "") {
+constexpr const char* kMeshHelp =
+    "The devices of a slice share one model: fsdp=8, or data=2,fsdp=-1; in place of the mesh of a command";
+constexpr const char* kMeshOrAutoHelp =
+    "The devices of a slice share one model: fsdp=8, or data=2,fsdp=-1; in place of the mesh of a command; "
+    "auto: the smallest fsdp that fits, with the rest as data";
+
+void add_common_flags(CLI::App& app, Flags& flags, const char* slices, const char* mesh_help,
+                      const char* others = "") {
   flags.given = &app;
   app.add_option(slices, flags.slices,
                  base::str("TPU slices by their names, with commas: v3-32, v4-8, v5litepod-16, v6e-8, "
@@ -164,6 +206,7 @@ void add_common_flags(CLI::App& app, Flags& flags, const char* slices, const cha
                            others))
       ->delimiter(',')
       ->required();
+  app.add_option("--mesh", flags.mesh, mesh_help);
   app.add_option("--model", flags.recipe.model, "A model of `sluice bench step` or `sluice train`");
   app.add_option("--batch-size", flags.options.batch, "Samples on each device")->check(kAboveZero);
   app.add_option("--image-size", flags.recipe.image_size,
@@ -210,6 +253,8 @@ void print_cached(const Flags& flags, const std::vector<estimate::SliceResult>& 
 }
 
 int compile(Flags& flags) {
+  if (mesh_is_searched(flags))
+    throw Usage("--mesh auto is for `sluice estimate`, which compares meshes: give a mesh, such as fsdp=8");
   if (flags.options.max_batch && !flags.command.empty())
     throw Usage("--max-batch is for the models that sluice has: a command has its own batch size");
   const auto results = flags.cache.empty() ? compile_all(flags) : compile_into_cache(flags);
@@ -267,7 +312,8 @@ Verb compile_verb(std::vector<std::string> command) {
           "if SLUICE_CACHE_DIR=gs://bucket/programs is set there.",
       .add_flags =
           [flags](CLI::App& app) {
-            add_common_flags(app, *flags, "--topology", "; also GPUs of one host: a100, h100, h200-8, …");
+            add_common_flags(app, *flags, "--topology", kMeshHelp,
+                             "; also GPUs of one host: a100, h100, h200-8, …");
             app.add_flag("--max-batch", flags->options.max_batch, "Also find the largest batch that fits");
             app.add_option("--program", flags->program,
                            "A file of StableHLO (SLUICE_DUMP writes them) instead of a model")
@@ -291,7 +337,7 @@ Verb estimate_verb(std::vector<std::string> command) {
               "second step; SLUICE_ESTIMATE=v3-32 PROGRAM ARGUMENTS… does the same. Nothing runs.",
           .add_flags =
               [flags](CLI::App& app) {
-                add_common_flags(app, *flags, "--slices");
+                add_common_flags(app, *flags, "--slices", kMeshOrAutoHelp);
                 app.add_flag("--max-batch,!--no-max-batch", flags->options.max_batch,
                              "Find the largest batch that fits");
                 app.add_option("--samples", flags->samples, "Samples of an epoch (ImageNet's)")

@@ -1,5 +1,6 @@
 #include "sluice/cli/compile/step_program.h"
 
+#include <cstdlib>
 #include <functional>
 #include <optional>
 
@@ -28,19 +29,27 @@ Options for_recording() {
   return options;
 }
 
+// XLA's partitioner sums the gradients of a program over a mesh.
+estimate::StepText averaged_or_not(std::string text, const Recorded& devices) {
+  const bool averages = !devices.mesh.empty() ||
+                        (devices.replicas > 1 && text.find("stablehlo.all_reduce") != std::string::npos);
+  return {std::move(text), averages};
+}
+
 // Records two steps: training repeats the second, while the first may also create state.
-std::string record(const bench::Case& bench, int64_t batch, const Recorded& devices, bool bf16) {
+estimate::StepText record(const bench::Case& bench, int64_t batch, const Recorded& devices, bool bf16) {
   const Options options = for_recording();
   init(options.xla);
-  device::Ahead ahead(devices.replicas, /*explicit_nan=*/false, devices.kind);
+  device::Ahead ahead(devices.replicas, /*explicit_nan=*/false, devices.kind, devices.mesh);
   Session session = start(options);
   const torch::Device device = session.device();
   const models::ModelPtr model = bench.model();
-  model->to(device);
+  session.place(*model);
   session.name(*model);
   const auto optimizer = bench::case_optimizer(bench, *model);
-  const at::Tensor input = batch_like(ahead, bench.input(1), batch);
-  const at::Tensor target = ahead.input({batch}, at::kLong);
+  const int64_t rows = batch * devices.mesh.size("data") * devices.mesh.size("fsdp");
+  const at::Tensor input = batch_like(ahead, bench.input(1), rows);
+  const at::Tensor target = ahead.input({rows}, at::kLong);
   for (int step = 0; step < 2; ++step) {
     optimizer->zero_grad();
     torch::Tensor loss;
@@ -51,7 +60,9 @@ std::string record(const bench::Case& bench, int64_t batch, const Recorded& devi
     loss.backward();
     session.step(*optimizer);
   }
-  return ahead.text("step");
+  estimate::StepText step = averaged_or_not(ahead.text("step"), devices);
+  step.arguments = ahead.arguments("step");
+  return step;
 }
 
 }  // namespace
@@ -67,22 +78,18 @@ int64_t image_size_of(const StepRecipe& recipe) {
 
 namespace {
 
-estimate::StepText averaged_or_not(std::string text, int replicas) {
-  const bool averages = replicas > 1 && text.find("stablehlo.all_reduce") != std::string::npos;
-  return {std::move(text), averages};
-}
-
 estimate::StepText record_command(const std::vector<std::string>& command, const Recorded& devices,
                                   double deadline_seconds) {
   const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   const std::string path = folder.path("step.mlir");
-  const auto end = base::value_or_throw(
-      base::run_process(command,
-                        {{"SLUICE_AHEAD", base::str(devices.replicas, ":", devices.kind, ":", path)},
-                         {"SLUICE_ESTIMATE", std::nullopt}},
-                        deadline_seconds));
+  const auto end = base::value_or_throw(base::run_process(
+      command,
+      {{"SLUICE_AHEAD", base::str(devices.replicas, ":", devices.kind, ":", devices.mesh.str(), ":", path)},
+       {"SLUICE_ESTIMATE", std::nullopt}},
+      deadline_seconds));
   if (auto text = base::read_file(path)) {
-    estimate::StepText step = averaged_or_not(std::move(*text), devices.replicas);
+    estimate::StepText step = averaged_or_not(std::move(*text), devices);
+    step.arguments = base::split(base::value_or_throw(base::read_file(path + ".arguments")), '\n');
     for (int number = 1; base::path_exists(base::str(path, '.', number)); ++number)
       step.others.push_back(base::value_or_throw(base::read_file(base::str(path, '.', number))));
     return step;
@@ -95,9 +102,10 @@ estimate::StepText record_command(const std::vector<std::string>& command, const
 }  // namespace
 
 estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, const Recorded& devices) {
+  ::unsetenv("SLUICE_MESH");  // the device that only records has none
   init(for_recording().xla);
   const bench::Case bench = bench::find_case(recipe.model, sizes_of(recipe), recipe.recompute);
-  return averaged_or_not(record(bench, batch, devices, recipe.bf16), devices.replicas);
+  return record(bench, batch, devices, recipe.bf16);
 }
 
 estimate::StepText step_of_command(const std::vector<std::string>& command, const Recorded& devices,

@@ -7,6 +7,7 @@
 
 #include "sluice/bench/cases.h"
 #include "sluice/estimate/slice_report.h"
+#include "sluice/mesh/mesh.h"
 
 namespace sluice::cli {
 
@@ -22,10 +23,13 @@ struct StepRecipe {
 struct Recorded {
   int replicas = 1;
   std::string kind = {};  // PJRT's name: "TPU v3"; "": no TPU
+  // The mesh over which they share one model; empty: the replicas each have all of it, or as a command says.
+  Mesh mesh = {};
 };
 
 // Returns the program of one training step of a model: forward, cross-entropy, backward, the mean of the
-// gradients over the replicas, update. Opens the device. Throws sluice::Error for an unknown model.
+// gradients over the replicas, update. `batch` samples for each device that has rows of its own. Opens the
+// device. Throws sluice::Error for an unknown model.
 estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, const Recorded& devices);
 // Returns the program of the second step that a command records, and those before it: the user's own program,
 // which trains in a Session (the other side is sluice/session/ahead/ahead_program.h). Throws

@@ -4,14 +4,16 @@
 #include "sluice/base/text/strings.h"
 #include "sluice/device/open.h"
 #include "sluice/device/program/lower.h"
+#include "sluice/device/sharding/layouts.h"
 
 namespace sluice::device {
 namespace {
 
-DataPtr typed_data(TypeRef type, Sameness sameness) {
+DataPtr typed_data(TypeRef type, Sameness sameness, LayoutRef layout) {
   auto data = c10::make_intrusive<Data>();
   data->type = type;
   data->sameness = sameness;
+  data->layout = layout;
   return data;
 }
 
@@ -23,7 +25,7 @@ DataPtr typed_data(TypeRef type, Sameness sameness) {
 
 }  // namespace
 
-Ahead::Ahead(int replicas, bool explicit_nan, std::string_view device_kind) {
+Ahead::Ahead(int replicas, bool explicit_nan, std::string_view device_kind, const Mesh& mesh) {
   auto lock = lock_trace();
   Runtime& rt = runtime();
   if (rt.ahead || Trace::get().first_pending() != nullptr || replicas < 1) {
@@ -42,9 +44,11 @@ Ahead::Ahead(int replicas, bool explicit_nan, std::string_view device_kind) {
   rt.world.loops = world_.loops;
   rt.world.layer_loops = layer_loops(rt.options, explicit_nan);
   rt.world.attention_bytes = attention_bytes(device_kind);
-  rt.ahead = [this](std::string_view what, std::string text) {
+  if (!mesh.empty()) lay_over(rt.world, mesh);
+  rt.ahead = [this](std::string_view what, std::string text, std::vector<std::string> arguments) {
     Cut& cut = cuts_.try_emplace(std::string(what)).first->second;
     cut.text = std::move(text);
+    cut.arguments = std::move(arguments);
     ++cut.count;
     if (on_cut_) on_cut_(what);
   };
@@ -69,15 +73,26 @@ Ahead::~Ahead() {
 
 at::Tensor Ahead::input(c10::IntArrayRef sizes, at::ScalarType type) {
   auto lock = lock_trace();
-  const bool one = runtime().world.replicas() == 1;
-  return make_tensor(
-      typed_data(intern(to_dtype(type), sizes), one ? Sameness::kGlobal : Sameness::kDifferent));
+  const World& world = runtime().world;
+  const LayoutRef layout =
+      world.mesh == nullptr ? nullptr : intern_layout(*world.mesh, batch_layout(sizes.size()));
+  if (layout != nullptr && fitting(layout, *world.mesh, sizes) == nullptr)
+    throw_error(Code::kInvalidArgument, base::str("a batch over the mesh ", world.mesh->str(), ": ",
+                                                  layout->layout.misfit(*world.mesh, sizes.vec())));
+  return make_tensor(typed_data(intern(to_dtype(type), sizes),
+                                world.replicas() == 1 ? Sameness::kGlobal : Sameness::kDifferent, layout));
 }
 
 const std::string& Ahead::text(std::string_view what) const {
   static const std::string none;
   const auto found = cuts_.find(what);
   return found == cuts_.end() ? none : found->second.text;
+}
+
+const std::vector<std::string>& Ahead::arguments(std::string_view what) const {
+  static const std::vector<std::string> none;
+  const auto found = cuts_.find(what);
+  return found == cuts_.end() ? none : found->second.arguments;
 }
 
 int Ahead::count(std::string_view what) const {
@@ -93,11 +108,16 @@ void lower_ahead(Runtime& rt, Trace& trace, std::string_view what) {
   if (what == kHostRead) refuse_value();
   std::vector<uint32_t> output_of;
   const Plan plan = make_plan(trace, rt.world, output_of);
-  rt.ahead(what, lower(trace, plan, rt.world, rt.options.donate).text);
+  std::vector<std::string> names;
+  for (const uint32_t leaf : plan.leaves)
+    names.push_back(trace.leaves[leaf]->name == 0 ? "" : Names::name(trace.leaves[leaf]->name));
+  rt.ahead(what, lower(trace, plan, rt.world, rt.options.donate).text, std::move(names));
   std::vector<DataPtr> results;
-  for (const Ref output : plan.outputs) {
+  for (size_t i = 0; i < plan.outputs.size(); ++i) {
+    const Ref output = plan.outputs[i];
     const Operand value = trace.result(output.node, output.output);
-    results.push_back(typed_data(value.type, value.sameness));
+    results.push_back(
+        typed_data(value.type, value.sameness, rt.world.mesh == nullptr ? nullptr : plan.layouts[i]));
     results.back()->origin = trace.origin(output);
   }
   for (const uint32_t output : output_of) {

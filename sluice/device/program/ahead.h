@@ -8,9 +8,11 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
+#include "sluice/mesh/mesh.h"
 
 namespace sluice::device {
 
@@ -26,16 +28,22 @@ class Ahead {
  public:
   // `explicit_nan` as in World: true only for XLA's CPU plugin. device_kind: PJRT's name for the devices,
   // "TPU v3"; "": no TPU.
-  explicit Ahead(int replicas, bool explicit_nan = false, std::string_view device_kind = "");
+  // `mesh`: the devices share one model (docs/sharding.md); its sizes must give that number of devices.
+  explicit Ahead(int replicas, bool explicit_nan = false, std::string_view device_kind = "",
+                 const Mesh& mesh = {});
   ~Ahead();
   Ahead(const Ahead&) = delete;
   Ahead& operator=(const Ahead&) = delete;
 
-  // Makes an argument of the programs: a batch, different on each replica.
+  // Makes an argument of the programs: a batch, different on each replica; with a mesh the whole batch, laid
+  // out over the devices.
   at::Tensor input(c10::IntArrayRef sizes, at::ScalarType type);
   // Returns the text of the last program cut under that name (Session::step cuts "step"); "" if there is
   // none.
   const std::string& text(std::string_view what) const;
+  // Returns the names of that program's arguments: "fc.weight", "optimizer.fc.weight.exp_avg"; "" for those
+  // without one. Vectors of run-time numbers, which follow them, are left out.
+  const std::vector<std::string>& arguments(std::string_view what) const;
   // Returns the number of programs that were cut under that name.
   int count(std::string_view what) const;
   // Sets a function that is called with the cut's name after each cut.
@@ -44,6 +52,7 @@ class Ahead {
  private:
   struct Cut {
     std::string text;
+    std::vector<std::string> arguments;
     int count = 0;
   };
   std::map<std::string, Cut, std::less<>> cuts_;

@@ -2,6 +2,8 @@
 
 #include <string_view>
 
+#include "sluice/pjrt/types.h"
+
 namespace sluice::pjrt {
 namespace {
 
@@ -36,6 +38,26 @@ base::Result<ProgramCost> read_cost(const Api& api, c::PJRT_Executable* executab
   args.executable = executable;
   SLUICE_OK(api.call(args));
   return ProgramCost{property(args, "flops"), property(args, "bytes accessed")};
+}
+
+base::Result<std::vector<std::string>> read_output_types(const Api& api, c::PJRT_Executable* executable) {
+  auto types = c::make<c::PJRT_Executable_OutputElementTypes_Args>();
+  types.executable = executable;
+  SLUICE_OK(api.call(types));
+  auto shapes = c::make<c::PJRT_Executable_OutputDimensions_Args>();
+  shapes.executable = executable;
+  SLUICE_OK(api.call(shapes));
+  std::vector<std::string> texts;
+  const int64_t* dims = shapes.dims;
+  for (size_t i = 0; i < types.num_output_types; ++i) {
+    stablehlo::Type type;
+    type.dims.assign(dims, dims + shapes.dim_sizes[i]);
+    dims += shapes.dim_sizes[i];
+    const auto dtype = from_buffer_type(types.output_types[i]);
+    if (dtype) type.dtype = *dtype;
+    texts.push_back(dtype ? type.str() : "");
+  }
+  return texts;
 }
 
 base::Result<std::string> read_serialized(const Api& api, c::PJRT_Executable* executable) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "sluice/base/result.h"
 #include "sluice/pjrt/api.h"
@@ -15,6 +16,8 @@ base::Result<ProgramMemory> read_memory(const Api& api, c::PJRT_Executable* exec
 // does not report them (libtpu does).
 base::Result<int64_t> read_total_memory(const Api& api, c::PJRT_Executable* executable);
 base::Result<ProgramCost> read_cost(const Api& api, c::PJRT_Executable* executable);
+// Returns the types of the results on one device: "tensor<256x1024xf32>".
+base::Result<std::vector<std::string>> read_output_types(const Api& api, c::PJRT_Executable* executable);
 // Returns the bytes from which a client can load the program.
 base::Result<std::string> read_serialized(const Api& api, c::PJRT_Executable* executable);
 // Returns the program after the compiler's optimisations, in the plugin's own format, and the format's name

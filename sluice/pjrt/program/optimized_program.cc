@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "sluice/base/text/strings.h"
+#include "sluice/pjrt/program/device_group.h"
 #include "sluice/pjrt/proto_reader.h"
 
 namespace sluice::pjrt {
@@ -52,8 +53,9 @@ std::optional<std::string> kind_of(std::string_view opcode, bool& asynchronous) 
 
 struct Instruction {
   uint64_t id = 0;
-  std::string_view opcode, shape;
-  std::vector<uint64_t> operands;
+  std::string_view opcode, shape, literal, direction;
+  std::string_view all;  // the whole message
+  std::vector<uint64_t> operands, called;
 
   bool reads(uint64_t other) const {
     return std::find(operands.begin(), operands.end(), other) != operands.end();
@@ -62,7 +64,7 @@ struct Instruction {
 
 struct Computation {
   std::vector<Instruction> instructions;
-  uint64_t root = 0;
+  uint64_t id = 0, root = 0;
   bool is_fusion = false;
 
   const Instruction* find(uint64_t id) const {
@@ -72,29 +74,38 @@ struct Computation {
   }
 };
 
-// Reads an HloInstructionProto: opcode 2, shape 3, id 35, operand_ids 36.
+// Adds the numbers of a repeated field, packed or not.
+void add_numbers(const ProtoReader& field, std::vector<uint64_t>& numbers) {
+  if (!field.is_bytes()) numbers.push_back(field.number());
+  for (ProtoReader packed(field.bytes()); !packed.at_end();) numbers.push_back(packed.varint());
+}
+
+// Reads an HloInstructionProto: opcode 2, shape 3, literal 8, id 35, operand_ids 36, called_computation_ids
+// 38, comparison_direction 63.
 Instruction read_instruction(std::string_view bytes, bool& broken) {
   Instruction read;
+  read.all = bytes;
   ProtoReader message(bytes);
   while (message.next()) {
     if (message.field() == 2) read.opcode = message.bytes();
     if (message.field() == 3) read.shape = message.bytes();
+    if (message.field() == 8) read.literal = message.bytes();
     if (message.field() == 35) read.id = message.number();
-    if (message.field() == 36 && !message.is_bytes()) read.operands.push_back(message.number());
-    if (message.field() == 36 && message.is_bytes()) {
-      for (ProtoReader packed(message.bytes()); !packed.at_end();) read.operands.push_back(packed.varint());
-    }
+    if (message.field() == 36) add_numbers(message, read.operands);
+    if (message.field() == 38) add_numbers(message, read.called);
+    if (message.field() == 63) read.direction = message.bytes();
   }
   broken = broken || message.broken();
   return read;
 }
 
-// Reads an HloComputationProto: instructions 2, root_id 6, is_fusion_computation 7.
+// Reads an HloComputationProto: instructions 2, id 5, root_id 6, is_fusion_computation 7.
 Computation read_computation(std::string_view bytes, bool& broken) {
   Computation read;
   ProtoReader message(bytes);
   while (message.next()) {
     if (message.field() == 2) read.instructions.push_back(read_instruction(message.bytes(), broken));
+    if (message.field() == 5) read.id = message.number();
     if (message.field() == 6) read.root = message.number();
     if (message.field() == 7) read.is_fusion = message.number() != 0;
   }
@@ -126,7 +137,10 @@ std::string kind_in_fusion(const Computation& all, const Instruction& reduce) {
   return placed ? "all-gather" : only_sliced(all, reduce.id) ? "reduce-scatter" : "all-reduce";
 }
 
-void count_collectives(const Computation& all, std::map<std::string, Collective>& found, bool& broken) {
+using Found = std::map<std::pair<std::string, std::vector<int64_t>>, Collective>;
+
+// Counts a computation that runs `times` times.
+void count_collectives(const Computation& all, int64_t times, Found& found, bool& broken) {
   for (const Instruction& one : all.instructions) {
     bool asynchronous = false;
     const auto named = kind_of(one.opcode, asynchronous);
@@ -136,18 +150,62 @@ void count_collectives(const Computation& all, std::map<std::string, Collective>
     // The start of a gather or a permutation has its operand and its result as results; the start of an
     // all-reduce has only the result.
     const int only = asynchronous && kind != "all-reduce" ? 1 : -1;
-    Collective& collective = found[kind];
+    const std::vector<int64_t> group = device_group(one.all, broken);
+    Collective& collective = found[{kind, group}];
     collective.kind = kind;
-    ++collective.count;
-    collective.bytes +=
-        root != nullptr ? bytes_of_shape(root->shape, broken) : bytes_of_shape(one.shape, broken, only);
+    collective.group = group;
+    collective.count += times;
+    collective.bytes += times * (root != nullptr ? bytes_of_shape(root->shape, broken)
+                                                 : bytes_of_shape(one.shape, broken, only));
   }
+}
+
+// Reads a LiteralProto's first whole number, of 32 or 64 bits: s32s 4, s64s 5; nullopt for others.
+std::optional<int64_t> number_in(std::string_view literal) {
+  ProtoReader message(literal);
+  std::vector<uint64_t> numbers;
+  while (message.next())
+    if (message.field() == 4 || message.field() == 5) add_numbers(message, numbers);
+  if (numbers.size() != 1) return std::nullopt;
+  return static_cast<int64_t>(numbers.front());
+}
+
+// Returns the rounds of a loop with this condition if it runs while a number is below a constant, else 1. All
+// loops that Sluice and XLA write count from 0 in steps of 1.
+int64_t rounds_of(const Computation& condition) {
+  const Instruction* const root = condition.find(condition.root);
+  if (root == nullptr || root->opcode != "compare" || root->direction != "LT" || root->operands.size() != 2)
+    return 1;
+  const Instruction* const limit = condition.find(root->operands[1]);
+  if (limit == nullptr || limit->opcode != "constant") return 1;
+  return std::max<int64_t>(1, number_in(limit->literal).value_or(1));
+}
+
+// Returns how often each computation runs: 1 for those that nothing calls. `all` is in the order of the
+// message, in which callees come before their callers.
+std::vector<int64_t> times_of(const std::vector<Computation>& all) {
+  std::map<uint64_t, size_t> place_of;
+  for (size_t i = 0; i < all.size(); ++i) place_of[all[i].id] = i;
+  std::vector<int64_t> times(all.size(), 0);
+  for (size_t i = all.size(); i-- > 0;) {
+    times[i] = std::max<int64_t>(times[i], 1);
+    for (const Instruction& one : all[i].instructions) {
+      int64_t rounds = 1;
+      for (const uint64_t called : one.called)
+        if (const auto found = place_of.find(called); one.opcode == "while" && found != place_of.end())
+          rounds = std::max(rounds, rounds_of(all[found->second]));
+      for (const uint64_t called : one.called)
+        if (const auto found = place_of.find(called); found != place_of.end() && found->second < i)
+          times[found->second] += times[i] * rounds;
+    }
+  }
+  return times;
 }
 
 }  // namespace
 
 base::Result<std::vector<Collective>> read_collectives(std::string_view hlo_with_config) {
-  std::map<std::string, Collective> found;
+  std::vector<Computation> computations;
   bool broken = false, any = false;
   ProtoReader outer(hlo_with_config);  // hlo_module 1
   while (outer.next()) {
@@ -155,18 +213,21 @@ base::Result<std::vector<Collective>> read_collectives(std::string_view hlo_with
     ProtoReader module(outer.bytes());  // computations 3
     while (module.next()) {
       if (module.field() != 3) continue;
-      const Computation computation = read_computation(module.bytes(), broken);
-      any = any || !computation.instructions.empty();
-      count_collectives(computation, found, broken);
+      computations.push_back(read_computation(module.bytes(), broken));
+      any = any || !computations.back().instructions.empty();
     }
     broken = broken || module.broken();
   }
+  Found found;
+  const std::vector<int64_t> times = times_of(computations);
+  for (size_t i = 0; i < computations.size(); ++i)
+    count_collectives(computations[i], times[i], found, broken);
   if (broken || outer.broken() || !any) {
     return base::fail(Code::kDataLoss, "expected a serialised HloModuleProtoWithConfig of ",
                       hlo_with_config.size(), " bytes, found something else");
   }
   std::vector<Collective> list;
-  for (auto& [kind, collective] : found) list.push_back(std::move(collective));
+  for (auto& [key, collective] : found) list.push_back(std::move(collective));
   return list;
 }
 

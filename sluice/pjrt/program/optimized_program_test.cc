@@ -103,6 +103,55 @@ TEST(Collectives, HalvesOfTwoValuesAtOnce) {
   EXPECT_THAT(read(computation_of(scatter, 6)), ElementsAre(Collective{"reduce-scatter", 1, 16}));
 }
 
+// A field with a number above 15.
+std::string wide_field(int number, int wire, const std::string& content) {
+  return std::string{static_cast<char>(((number << 3 | wire) & 0x7f) | 0x80),
+                     static_cast<char>((number << 3 | wire) >> 7)} +
+         content;
+}
+std::string wide_bytes(int number, const std::string& content) {
+  return wide_field(number, 2, static_cast<char>(content.size()) + content);
+}
+std::string sized(int field, const std::string& content) {
+  return std::string{static_cast<char>(field << 3 | 2), static_cast<char>((content.size() & 0x7f) | 0x80),
+                     static_cast<char>(content.size() >> 7)} +
+         content;
+}
+std::string computation(int id, int root, const std::string& instructions) {
+  return sized(3, instructions + number(5, id) + number(6, root));
+}
+
+// A loop of six rounds, in whose body a fusion gathers over two devices.
+TEST(Collectives, ALoopCountsItsRounds) {
+  const std::string groups = wide_bytes(87, std::string("\x0a\x04\x0a\x02\x00\x01", 6));
+  const std::string gather = bytes(2, bytes(2, "all-gather") + bytes(3, array(kF32, "\x04")) + groups);
+  const std::string literal = bytes(8, bytes(4, "\x06"));
+  const auto compare = [](const std::string& direction) {
+    return bytes(2, bytes(2, "compare") + wide_field(35, 0, "\x03") + wide_bytes(36, "\x01\x02") +
+                        wide_bytes(63, direction));
+  };
+  const auto loop = [&](const std::string& direction) {
+    const std::string limit = bytes(2, bytes(2, "constant") + literal + wide_field(35, 0, "\x02"));
+    const std::string start = bytes(2, bytes(2, "get-tuple-element") + wide_field(35, 0, "\x01"));
+    const std::string call = bytes(2, bytes(2, "fusion") + wide_bytes(38, "\x0a"));
+    const std::string all = bytes(2, bytes(2, "while") + wide_bytes(38, "\x0b\x0c"));
+    return sized(1, computation(10, 9, gather) + computation(11, 9, call) +
+                        computation(12, 3, start + limit + compare(direction)) +
+                        computation(13, 9, all + gather));
+  };
+  EXPECT_THAT(read(loop("LT")), ElementsAre(Collective{"all-gather", 7, 7 * 16, {0, 1}}));
+  EXPECT_THAT(read(loop("NE")), ElementsAre(Collective{"all-gather", 2, 2 * 16, {0, 1}}));
+}
+
+TEST(Collectives, GroupsAreApart) {
+  const auto gather = [](const std::string& groups) {
+    return bytes(2, bytes(2, "all-gather") + bytes(3, array(kF32, "\x04")) + wide_bytes(87, groups));
+  };
+  const std::string pairs("\x0a\x04\x0a\x02\x00\x01", 6), others("\x0a\x04\x0a\x02\x00\x02", 6);
+  EXPECT_THAT(read(module_of(gather(pairs) + gather(others) + gather(pairs))),
+              ElementsAre(Collective{"all-gather", 2, 32, {0, 1}}, Collective{"all-gather", 1, 16, {0, 2}}));
+}
+
 TEST(Collectives, NoneIsAnEmptyList) {
   EXPECT_THAT(read(module_of(instruction("parameter", array(kF32, "\x04")))), IsEmpty());
 }

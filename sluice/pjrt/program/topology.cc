@@ -120,6 +120,7 @@ class Compiled {
     SLUICE_TRY(program.collectives, read_collectives(optimized));
     return {};
   }
+  base::Result<std::vector<std::string>> output_types() const { return read_output_types(api_, raw_); }
 
  private:
   const Api& api_;
@@ -128,12 +129,22 @@ class Compiled {
 
 }  // namespace
 
-base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, int num_replicas,
+namespace {
+
+std::string options_for(const Topology& topology, AheadCount count, bool whole_slice, const XlaFlags& flags) {
+  if (count.partitions) return serialize_partitioned_options(topology.device_ids(), flags);
+  return whole_slice ? serialize_compile_options(topology.device_ids(), flags)
+                     : serialize_compile_options(count.devices, flags);
+}
+
+}  // namespace
+
+base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, AheadCount count,
                                          const XlaFlags& flags) {
   // With more replicas some compilers end the process.
-  if (num_replicas < 1 || num_replicas > topology.num_devices()) {
+  if (count.devices < 1 || count.devices > topology.num_devices()) {
     return base::fail(Code::kInvalidArgument, "expected 1 to ", topology.num_devices(),
-                      " replicas, one a device, found ", num_replicas);
+                      " replicas, one a device, found ", count.devices);
   }
   const c::PJRT_Program source = mlir_program(text);
   XlaFlags all = topology.plugin_->flags();
@@ -141,9 +152,11 @@ base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_v
   // A program of a whole slice has the devices that it has in a run. A GPU's compiler takes no others than
   // its own numbers.
   const bool whole_slice =
-      topology.plugin_->name() == "tpu" && num_replicas == static_cast<int>(topology.device_ids().size());
-  const std::string options = whole_slice ? serialize_compile_options(topology.device_ids(), all)
-                                          : serialize_compile_options(num_replicas, all);
+      topology.plugin_->name() == "tpu" && count.devices == static_cast<int>(topology.device_ids().size());
+  if (count.partitions && !whole_slice)
+    return base::fail(Code::kInvalidArgument, "a program over a mesh needs all ", topology.num_devices(),
+                      " devices of a TPU slice, found ", count.devices, " partitions");
+  const std::string options = options_for(topology, count, whole_slice, all);
   auto args = c::make<c::PJRT_Compile_Args>();
   args.topology = topology.raw_;
   args.program = &source;
@@ -156,6 +169,7 @@ base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_v
   program.seconds = base::monotonic_seconds() - start;
   const Compiled compiled(topology.plugin_->api(), args.executable);
   SLUICE_OK(compiled.read(program));
+  if (count.partitions) SLUICE_OK(take(compiled.output_types(), program.output_types));
   if (whole_slice)
     program.cache_key =
         CompileCache::key({tpu_identity(*topology.plugin_, topology.places()), options, text});

@@ -17,6 +17,12 @@ namespace sluice::pjrt {
 
 struct AheadProgram;
 
+// How many devices a program is compiled for: replicas of it, or partitions of the one program.
+struct AheadCount {
+  int devices = 1;
+  bool partitions = false;
+};
+
 // The devices of a machine as a plugin's compiler knows them; no client is needed. Threads: any.
 class Topology {
  public:
@@ -41,7 +47,7 @@ class Topology {
 
  private:
   friend base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text,
-                                                  int num_replicas, const XlaFlags& flags);
+                                                  AheadCount count, const XlaFlags& flags);
   explicit Topology(std::shared_ptr<Plugin> plugin) : plugin_(std::move(plugin)) {}
   base::Status read_devices();
   base::Status read_attributes();
@@ -63,17 +69,20 @@ struct AheadProgram {
   ProgramCost cost;          // as the compiler counts it
   int64_t serialized_bytes = 0;
   std::vector<Collective> collectives;
+  // With partitions: of the results on one device, "tensor<256x1024xf32>".
+  std::vector<std::string> output_types;
   // For a program of all devices of a TPU slice: what a client of this slice finds in its cache of programs,
   // and under which key (CompileCache); else empty.
   std::string serialized, cache_key;
 };
 
-// Compiles StableHLO text (MLIR) for `num_replicas` of the topology's devices, one replica each. `flags` are
-// added to the plugin's own. A program that needs more memory than a device has is kResourceExhausted
-// (memory_shortage).
+// Compiles StableHLO text (MLIR) for that many of the topology's devices: one replica each, or all of them
+// together as the partitions of one program, which only libtpu does and only with all devices of a slice.
+// `flags` are added to the plugin's own. A program that needs more memory than a device has is
+// kResourceExhausted (memory_shortage).
 //
 // libtpu ends the process on some inputs: call this in a separate process (sluice/estimate/ahead_worker.h).
-base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, int num_replicas,
+base::Result<AheadProgram> compile_ahead(const Topology& topology, std::string_view text, AheadCount count,
                                          const XlaFlags& flags = {});
 
 // The bytes that a program needs and a device has, parsed from the text of a compiler's error, as exact as

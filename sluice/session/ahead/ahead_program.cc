@@ -49,20 +49,42 @@ Recording recording;
                 program, ": ", std::strerror(errno)));
 }
 
-void record_for(const std::string& order, const DeviceOptions& device) {
-  int replicas = 0;
-  const size_t colon = order.find(':');
-  const size_t second = colon == std::string::npos ? colon : order.find(':', colon + 1);
-  std::from_chars(order.data(), order.data() + std::min(colon, order.size()), replicas);
-  if (replicas < 1 || second == std::string::npos)
+// What SLUICE_AHEAD asks for.
+struct Order {
+  int devices = 0;
+  std::string kind, mesh, path;
+};
+
+Order order_of(const std::string& text) {
+  Order order;
+  const size_t first = text.find(':');
+  const size_t second = first == std::string::npos ? first : text.find(':', first + 1);
+  const size_t third = second == std::string::npos ? second : text.find(':', second + 1);
+  std::from_chars(text.data(), text.data() + std::min(first, text.size()), order.devices);
+  if (order.devices < 1 || third == std::string::npos)
     throw_error(Code::kInvalidArgument,
-                base::str("SLUICE_AHEAD: expected REPLICAS:KIND:FILE, found ", order));
+                base::str("SLUICE_AHEAD: expected DEVICES:KIND:MESH:FILE, found ", text));
+  order.kind = text.substr(first + 1, second - first - 1);
+  order.mesh = text.substr(second + 1, third - second - 1);
+  order.path = text.substr(third + 1);
+  return order;
+}
+
+// Returns the mesh to record for: the order's, else the program's own. SLUICE_MESH is unset, because the
+// device of this process is one that only records.
+Mesh mesh_for(const Order& order, const Mesh& own) {
+  const std::string variable = base::environment("SLUICE_MESH").value_or("");
+  ::unsetenv("SLUICE_MESH");
+  const Mesh mesh = !order.mesh.empty() ? Mesh::parse(order.mesh) : own.empty() ? Mesh::parse(variable) : own;
+  return mesh.empty() ? mesh : mesh.over(order.devices);
+}
+
+void record_for(const Order& order, const Mesh& own, const DeviceOptions& device) {
+  const Mesh mesh = mesh_for(order, own);
   init(device);
   // Until the process ends.
-  static auto* ahead = new device::Ahead(replicas, /*explicit_nan=*/false,
-                                         std::string_view(order).substr(colon + 1, second - colon - 1));
-  ahead->on_cut([path = order.substr(second + 1),
-                 others = std::set<std::string>()](std::string_view what) mutable {
+  static auto* ahead = new device::Ahead(order.devices, /*explicit_nan=*/false, order.kind, mesh);
+  ahead->on_cut([path = order.path, others = std::set<std::string>()](std::string_view what) mutable {
     const std::string& text = ahead->text(what);
     // The first step creates the optimizer's state; the second is the one that training repeats.
     const bool repeats = !recording.steps && (what == "step" || what == "sync") && ahead->count(what) >= 2;
@@ -71,6 +93,8 @@ void record_for(const std::string& order, const DeviceOptions& device) {
         base::value_or_throw(base::write_file_atomically(base::str(path, '.', others.size()), text));
       return;
     }
+    base::value_or_throw(
+        base::write_file_atomically(path + ".arguments", base::join(ahead->arguments(what), "\n")));
     base::value_or_throw(base::write_file_atomically(path, text));
     recording.steps = true;
     if (!recording.goes_on) end_recording();
@@ -84,16 +108,13 @@ Options compile_instead_of_running(const Options& options) {
   if (const auto slices = base::environment("SLUICE_ESTIMATE")) ahead_detail::become_estimate(*slices);
   const auto order = base::environment("SLUICE_AHEAD");
   if (!order) return options;
-  if (!options.mesh.empty())
-    throw_error(Code::kUnimplemented,
-                base::str("programs over a mesh cannot be compiled ahead of time: leave out the mesh ",
-                          options.mesh.str()));
   Options chosen = options;
+  chosen.mesh = {};
   chosen.xla.plugin = pjrt::plugin_without_chips(options.xla.plugin);
   chosen.xla.devices = 1;
   chosen.xla.device_ids.clear();
   static bool records = false;
-  if (!records) ahead_detail::record_for(*order, chosen.xla);
+  if (!records) ahead_detail::record_for(ahead_detail::order_of(*order), options.mesh, chosen.xla);
   records = true;
   return chosen;
 }
