@@ -34,6 +34,7 @@ Ahead::Ahead(int replicas, bool explicit_nan, std::string_view device_kind, cons
                           " replicas: expected one replica or more, nothing pending and no other of its "
                           "kind"));
   }
+  const Mesh whole = mesh.empty() ? mesh : mesh.over(replicas);  // throws before anything changes
   world_ = rt.world;
   rt.world = World();
   rt.world.local_replicas = replicas;
@@ -44,7 +45,7 @@ Ahead::Ahead(int replicas, bool explicit_nan, std::string_view device_kind, cons
   rt.world.loops = world_.loops;
   rt.world.layer_loops = layer_loops(rt.options, explicit_nan);
   rt.world.attention_bytes = attention_bytes(device_kind);
-  if (!mesh.empty()) lay_over(rt.world, mesh);
+  if (!whole.empty()) lay_over(rt.world, whole);
   rt.ahead = [this](std::string_view what, std::string text, std::vector<std::string> arguments) {
     Cut& cut = cuts_.try_emplace(std::string(what)).first->second;
     cut.text = std::move(text);
