@@ -4,6 +4,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/text/strings.h"
+#include "sluice/bench/networks.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/models/language/language.h"
@@ -95,13 +96,53 @@ Case language(const std::string& name, int64_t length, bool recompute) {
               [length, tokens = options.vocabulary](int64_t batch) {
                 return torch::randint(0, tokens, {batch, length + 1});
               },
-          .gives_loss = true};
+          .gives_loss = true,
+          .of_tokens = true};
+}
+
+// An LSTM of two layers that predicts the next of 10,000 tokens.
+Case lstm(int64_t length) {
+  const LstmOptions options;
+  return {.name = "lstm",
+          .adam = true,
+          .model = [options] { return next_token_lstm(options); },
+          .input =
+              [length, options](int64_t batch) {
+                return torch::randint(0, options.vocabulary, {batch, length + 1});
+              },
+          .gives_loss = true,
+          .of_tokens = true};
+}
+
+// Both nets of a DCGAN for images of 64×64, updated in one step.
+Case gan() {
+  return {.name = "dcgan", .adam = true, .model = dcgan, .input = random_images(64), .gives_loss = true};
+}
+
+// ViT-B/16: a large encoder of patches of 16×16 pixels, without dropout, so that both sides compute the same.
+Case vit(int64_t side, bool recompute) {
+  const models::TransformerOptions options = {.classes = 1000,
+                                              .layers = 12,
+                                              .width = 768,
+                                              .heads = 12,
+                                              .feedforward = 3072,
+                                              .dropout = 0,
+                                              .image_size = side,
+                                              .patch = 16,
+                                              .recompute = recompute};
+  return {.name = "vit_b_16",
+          .adam = true,
+          .images = true,
+          .model = [options] { return models::transformer(options); },
+          .input = random_images(side),
+          .classes = 1000};
 }
 
 }  // namespace
 
 std::vector<std::string> case_names() {
-  std::vector<std::string> names = {"mlp", "resnet50", "resnet18_cifar", "transformer6", "transformer12"};
+  std::vector<std::string> names = {"mlp",           "resnet50", "resnet18_cifar", "transformer6",
+                                    "transformer12", "vit_b_16", "lstm",           "dcgan"};
   for (const std::string& name : models::names()) {
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
@@ -118,6 +159,12 @@ Case find_case(const std::string& name, const Sizes& sizes, bool recompute) {
     return language(name, sizes.length, recompute);
   if (name == "transformer6") return token_transformer("transformer6", 6, 256, 8, recompute);
   if (name == "transformer12") return token_transformer("transformer12", 12, 768, 12, recompute);
+  if (name == "vit_b_16") return vit(image_size, recompute);
+  if (recompute && (name == "lstm" || name == "dcgan"))
+    throw_error(Code::kInvalidArgument,
+                base::str("model ", name, " has no layers that could be computed again (recompute)"));
+  if (name == "lstm") return lstm(sizes.length);
+  if (name == "dcgan") return gan();
   if (name == "mlp" && sizes.mlp_of_rows && !recompute) return mlp();
   if (name == "resnet50" && !recompute) return resnet50(image_size);
   if (name == "resnet18_cifar" && !recompute) return resnet18_cifar(image_size);

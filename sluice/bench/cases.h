@@ -21,6 +21,7 @@ struct Case {
   std::function<torch::Tensor(int64_t batch)> input;  // on the CPU
   int64_t classes = 10;
   bool gives_loss = false;     // the model returns its loss and needs no target
+  bool of_tokens = false;      // the input has rows of Sizes::length tokens
   bool only_products = false;  // nearly only products with the weights, which bound the step's time
 };
 

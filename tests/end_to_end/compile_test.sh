@@ -39,6 +39,23 @@ expect 2 '--mesh is for TPU slices, and h100-8 is none' "$program" compile --top
 expect 2 'the text of --program has its mesh' "$program" compile --topology v3-8 --mesh fsdp=8 --program "$work/broken.mlir"
 expect 2 '--max-batch is for the models that sluice has' "$program" compile --topology v3-8 --max-batch -- true
 
+# The program of a slice is written without libtpu; these three models are only here.
+for name in vit_b_16 lstm dcgan; do
+  TPU_LIBRARY_PATH=/no/libtpu.so "$program" compile --topology v3-8 --model $name --batch-size 2 --image-size 32 --length 4 \
+    --no-compile --dump "$work/$name.mlir" 2>"$work/err" || fail "$name: $(tail -3 "$work/err")"
+  grep -q 'num_replicas = 8' "$work/$name.mlir" || fail "$name: the program is not for eight devices"
+done
+grep -q 'tensor<768x3x16x16xf32>' "$work/vit_b_16.mlir" || fail 'ViT-B/16 has no patches of 16×16'
+grep -q 'tensor<2048x512xf32>' "$work/lstm.mlir" || fail 'the LSTM has no gates of 4 × 512'
+# The discriminator sees real images and, twice, generated ones; only from the first two passes it has gradients.
+sees='tensor<2x3x64x64xf32>, tensor<64x3x4x4xf32>) -> tensor<2x64x32x32xf32> loc("discriminator'
+learns='tensor<2x3x64x64xf32>, tensor<2x64x32x32xf32>) -> tensor<64x3x4x4xf32> loc("discriminator'
+passes="$(grep -cF "$sees" "$work/dcgan.mlir") $(grep -cF "$learns" "$work/dcgan.mlir")"
+[[ $passes == '3 2' ]] || fail "expected three passes and two gradients of the discriminator's first layer, found $passes"
+expect 2 '--no-compile only writes the program of one slice' "$program" compile --topology v3-8 --model mlp --no-compile
+expect 1 'model lstm has no layers that could be computed again' \
+  "$program" compile --topology v3-8 --model lstm --recompute --no-compile --dump "$work/lstm.mlir"
+
 # Without libtpu, one message says how to get it.
 expect 1 'scripts/setup --libtpu' env TPU_LIBRARY_PATH=/no/libtpu.so "$program" compile --topology v3-8 --model mlp
 

@@ -33,6 +33,7 @@ struct Flags {
   estimate::SliceOptions options;
   std::string mesh;  // "": as the command says, or none; "auto": the first that fits (estimate)
   bool json = false;
+  bool only_dump = false;
   std::string prices;
   int64_t samples = 1281167;
   const CLI::App* given = nullptr;  // the parsed line, to see which flags it has
@@ -148,9 +149,9 @@ std::string what_of(const Flags& flags) {
   if (!flags.command.empty()) return base::join(flags.command, " ");
   const int64_t side = image_size_of(flags.recipe);
   const bench::Case bench = bench::find_case(flags.recipe.model, sizes_of(flags.recipe));
-  const std::string size = bench.images       ? base::str(" at ", side, "×", side)
-                           : bench.gives_loss ? base::str(" at ", flags.recipe.length, " tokens")
-                                              : std::string();
+  const std::string size = bench.images      ? base::str(" at ", side, "×", side)
+                           : bench.of_tokens ? base::str(" at ", flags.recipe.length, " tokens")
+                                             : std::string();
   return base::str(flags.recipe.model, size, ", batch ", flags.options.batch, " a device, ",
                    train::name_of(flags.precision), flags.recipe.recompute ? ", recomputed" : "",
                    flags.mesh.empty() ? "" : base::str(", over ", flags.mesh));
@@ -163,14 +164,19 @@ void leave_batch_to_command(Flags& flags) {
   flags.options.batch = 0;
 }
 
-std::vector<estimate::SliceResult> compile_all(Flags& flags) {
+// Completes the flags, and returns the program that they name.
+estimate::StepSource chosen_program(Flags& flags) {
   check_program(flags);
   check_mesh(flags);
   leave_batch_to_command(flags);
   flags.recipe.bf16 = flags.precision == train::Precision::kBf16;
-  flags.options.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "compile-worker"};
   if (mesh_is_searched(flags)) flags.options.max_batch = false;
-  const estimate::StepSource source = source_of(flags);
+  return source_of(flags);
+}
+
+std::vector<estimate::SliceResult> compile_all(Flags& flags) {
+  const estimate::StepSource source = chosen_program(flags);
+  flags.options.worker = {std::filesystem::read_symlink("/proc/self/exe").string(), "compile-worker"};
   const auto over = [&](const Mesh& mesh) { return source_of(flags, mesh); };
   std::vector<estimate::SliceResult> results;
   for (const estimate::TpuSlice& slice : slices_of(flags))
@@ -252,9 +258,19 @@ void print_cached(const Flags& flags, const std::vector<estimate::SliceResult>& 
                   result.slice.name.c_str(), result.cached.size(), flags.cache.c_str(), flags.cache.c_str());
 }
 
+// Writes the program that the slice's devices would run to --dump. This needs no compiler.
+int only_dump(Flags& flags) {
+  const auto slices = slices_of(flags);
+  if (flags.dump.empty() || slices.size() != 1)
+    throw Usage("--no-compile only writes the program of one slice: name one, and a file with --dump");
+  chosen_program(flags)(flags.options.batch, slices.front());
+  return 0;
+}
+
 int compile(Flags& flags) {
   if (mesh_is_searched(flags))
     throw Usage("--mesh auto is for `sluice estimate`, which compares meshes: give a mesh, such as fsdp=8");
+  if (flags.only_dump) return only_dump(flags);
   if (flags.options.max_batch && !flags.command.empty())
     throw Usage("--max-batch is for the models that sluice has: a command has its own batch size");
   const auto results = flags.cache.empty() ? compile_all(flags) : compile_into_cache(flags);
@@ -319,6 +335,8 @@ Verb compile_verb(std::vector<std::string> command) {
                            "A file of StableHLO (SLUICE_DUMP writes them) instead of a model")
                 ->check(CLI::ExistingFile);
             app.add_option("--dump", flags->dump, "Write the program's StableHLO to this file");
+            app.add_flag("--no-compile", flags->only_dump,
+                         "Only write the file of --dump, which needs no libtpu");
             app.add_option("--cache", flags->cache,
                            "Keep the compiled programs of a command in this folder or gs://bucket/folder");
           },

@@ -73,6 +73,7 @@ bench::Sizes sizes_of(const StepRecipe& recipe) {
 
 int64_t image_size_of(const StepRecipe& recipe) {
   if (recipe.image_size > 0) return recipe.image_size;
+  if (recipe.model == "vit_b_16") return 224;
   return base::starts_with(recipe.model, "resnet") && recipe.model != "resnet18_cifar" ? 224 : 32;
 }
 
