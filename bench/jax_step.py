@@ -4,19 +4,14 @@
   python3 bench/jax_step.py resnet50 128 resnet50.mlir [--image-size 224] [--bf16]
   python3 bench/jax_step.py gpt2 8 gpt2.mlir --length 1024 --bf16
   sluice bench step --model resnet50 --batch-size 128 --against resnet50.mlir
-  TPU_LIBRARY_PATH=libtpu.so python3 bench/jax_step.py resnet50 128 --topology v3:2x2 --image-size 224
 
 The models are those of sluice/bench/cases.cc in plain jax.numpy: same layers, sizes, loss and optimizer, weights donated.
---topology: instead compiles the step for the devices of a TPU slice, a batch on each and the gradients' mean over them, and
-prints the compiler's figures for one device as JSON (bench/ahead.py).
 --bf16: products and convolutions in bf16, everything else in f32, as LibTorch's autocast does it.
 Needs the package jax; nothing is run here.
 """
 
 import argparse
 import functools
-import json
-import time
 
 import jax
 import jax.numpy as jnp
@@ -73,7 +68,7 @@ def conv(weight, x, stride, padding):
 def batch_norm(p, s, x):
     kept, x = x.dtype, x.astype(F32)
     mean = jnp.mean(x, (0, 2, 3))
-    var = jnp.var(x, (0, 2, 3))
+    var = jnp.mean(x * x, (0, 2, 3)) - mean * mean  # as flax's BatchNorm, in one pass
     count = x.size // x.shape[1]
     new = {"mean": 0.9 * s["mean"] + 0.1 * mean, "var": 0.9 * s["var"] + 0.1 * var * count / (count - 1)}
     scale = p["weight"] * lax.rsqrt(var + 1e-5)
@@ -136,7 +131,7 @@ def resnet(blocks, bottleneck, small, classes, side=32):
 def layer_norm(p, x):
     x = x.astype(F32)
     mean = jnp.mean(x, -1, keepdims=True)
-    var = jnp.var(x, -1, keepdims=True)
+    var = jnp.mean(x * x, -1, keepdims=True) - mean * mean  # as flax's LayerNorm
     return (x - mean) * lax.rsqrt(var + 1e-5) * p["weight"] + p["bias"]
 
 
@@ -247,41 +242,14 @@ def write(options):
         out.write(lowered.as_text())
 
 
-def compile_ahead(options):
-    from jax.experimental import topologies
-    from jax.sharding import Mesh, PartitionSpec
-
-    devices = topologies.get_topology_desc(platform="tpu", topology_name=options.topology).devices
-    step, arguments, inputs = step_of(options.model, options.image_size, options.length, "devices")
-    whole, parts = PartitionSpec(), PartitionSpec("devices")
-    shared = jax.shard_map(step, mesh=Mesh(devices, "devices"), in_specs=(whole, whole, whole, whole, parts, parts),
-                           out_specs=whole, check_vma=False)
-    batch = options.batch * len(devices)
-    lowered = jax.jit(shared, donate_argnums=(0, 1, 2), keep_unused=True).lower(
-        *arguments, inputs(batch), shape(batch, dtype=jnp.int32))
-    start, processor = time.monotonic(), time.process_time()
-    compiled = lowered.compile()
-    seconds, processor = time.monotonic() - start, time.process_time() - processor
-    memory, cost = compiled.memory_analysis(), compiled.cost_analysis()
-    cost = cost[0] if isinstance(cost, list) else cost
-    print(json.dumps({
-        "jax": jax.__version__, "devices": len(devices), "compile_seconds": seconds, "processor_seconds": processor,
-        "flops": cost["flops"], "bytes_accessed": cost["bytes accessed"], "temporary": memory.temp_size_in_bytes,
-        "memory": memory.argument_size_in_bytes + memory.output_size_in_bytes - memory.alias_size_in_bytes
-        + memory.temp_size_in_bytes, "code": memory.generated_code_size_in_bytes}))
-
-
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", choices=MODELS)
     parser.add_argument("batch", type=int)
-    parser.add_argument("path", metavar="OUT.mlir", nargs="?")
-    parser.add_argument("--topology", help="libtpu's name of a slice, such as v3:2x2")
+    parser.add_argument("path", metavar="OUT.mlir")
     parser.add_argument("--image-size", type=int, default=32)
     parser.add_argument("--length", type=int, default=256, help="tokens in a row of gpt2")
     parser.add_argument("--bf16", action="store_true")
     options = parser.parse_args()
-    if (options.path is None) == (options.topology is None):
-        parser.error("give a file to write, or --topology")
     BF16 = options.bf16
-    compile_ahead(options) if options.topology else write(options)
+    write(options)

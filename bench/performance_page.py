@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+import ahead  # noqa: E402
 import results  # noqa: E402
 
 PAGE = Path(__file__).resolve().parent.parent / "docs/performance.md"
@@ -143,19 +144,40 @@ def tables(benches, make):
                    for machine in results.machines().values())
 
 
+TPU_TITLE = "## Programs for TPUs, compared with JAX's\n\n"
+TPU_TEXT = """What libtpu's compiler makes of a training step, divided by what it makes of JAX's: bytes moved to and from HBM /
+memory, of one device. Below 1, Sluice needs less; nothing ran on a TPU. [ahead.py](../bench/ahead.py) compiles both;
+[all figures](../bench/results/README.md) name causes of what is above 1.
+
+"""
+TPU_ALL_TEXT = """[ahead.py](../ahead.py) compiles both steps for the slices, with one compiler. Figures are of one device, Sluice's /
+JAX's. HBM: bytes that the instructions of the optimized program move to and from it; exchanged: bytes of collectives;
+compiling: seconds of the processor. A step has rows × tokens, or images, and f32 unless it says bf16. ResNet-50 and ViT-B/16
+have images of 224×224, DCGAN of 64×64; transformer6 and ResNet-50 are those of `sluice bench step`, the LSTM has two layers
+of 512, and RoBERTa predicts masked tokens; dropout is 0.1. JAX's steps are in [models.py](../tpu_programs/models.py) and
+[jax_step.py](../jax_step.py). Random numbers of JAX are those of `unsafe_rbg`.
+
+"""
+
+
+def tpu_programs(text, table):
+    rows = ahead.read(results.FOLDER / "tpu_programs.json")
+    return f"{TPU_TITLE}{text}{table(rows)}\n\n" if rows else ""
+
+
 def page(text):
     """docs/performance.md with fresh tables between its marks."""
     before, found, rest = text.partition(BEGIN)
     _, found_end, after = rest.partition(END)
     if not found or not found_end:
         sys.exit(f"{PAGE}: expected the lines {BEGIN.strip()} and {END.strip()}; put them where the tables belong")
-    return before + BEGIN + "\n" + tables(results.benches(), summary) + END + after
+    return before + BEGIN + "\n" + tpu_programs(TPU_TEXT, ahead.table) + tables(results.benches(), summary) + END + after
 
 
 def all_rows():
     """bench/results/README.md."""
     benches = results.benches()
-    return f"{HEAD}\n{tables(benches, table)}{commands(benches)}\n"
+    return f"{HEAD}\n{tables(benches, table)}{tpu_programs(TPU_ALL_TEXT, ahead.all_rows)}{commands(benches)}\n"
 
 
 def main(only_check):

@@ -1,4 +1,5 @@
-"""The measured results in bench/results: one JSON file a machine, and benches.json, which says what the benches are.
+"""The measured results in bench/results: one JSON file a machine, and benches.json, which says what the benches are
+(tpu_programs.json is bench/ahead.py's).
 
 A machine's file has its name, a line about it, its place on the page and rows. A row has "bench" (a key of benches.json),
 "what" was measured, "unit", "sluice" and "peers" (names with their values; a value is a number, some numbers of one kind
@@ -23,7 +24,7 @@ def benches():
 
 def machines():
     """{key: its file's contents}, in the page's order."""
-    found = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json") if path.stem != "benches"}
+    found = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json") if path.stem not in ("benches", "tpu_programs")}
     for key, machine in found.items():
         for row in machine["rows"]:
             check(key, row)
