@@ -1,7 +1,7 @@
 // A lock in a bucket: a small object that its holder writes again and again.
 //
 // No clocks are compared: who waits looks whether the object changes. If it does not for some time, the
-// holder has died, and one of those who wait replaces the object.
+// holder has died, and one of the waiting processes replaces the object.
 #pragma once
 
 #include <condition_variable>

@@ -19,7 +19,7 @@
 namespace sluice::pjrt {
 namespace {
 
-// Waits without an end, and looks often. No lock is written again, and none is taken from its holder.
+// Waits without an end, and looks often. Locks are not written again, and keep their holders.
 constexpr WaitTimes kFast{.longest = 1e9, .pause = 0.01, .remote_pause = 0.01, .beat = 1e9, .silence = 1e9};
 
 // A bucket whose objects have generations, and hosts with a home folder each.

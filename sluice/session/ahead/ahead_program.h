@@ -19,7 +19,7 @@ namespace sluice::sessions {
 Options compile_instead_of_running(const Options& options);
 
 // For a trainer, whose tests are recorded as well: with SLUICE_AHEAD the process then does not end with the
-// second step but with end_recording(). Programs after the second step are numbered as those before it.
+// second step but with end_recording(). Programs after the second step get the next numbers.
 void record_after_steps();
 // Whether the second step was recorded.
 bool steps_are_recorded();
