@@ -40,6 +40,7 @@ Runs each operation on four CPU devices with its inputs laid out over a mesh, an
   --known FILE       the table of known differences (known.txt)
   --dtype T, --part I/N, --seed N
                      as sluice_conformance has them
+  --every N          only each N-th way to lay out a call
   --seconds N        after which no further sample begins
   --patience N       seconds after which a program that does not end counts as a crash (900)
   --break            lay out wrongly, which must be seen
@@ -86,6 +87,8 @@ Options parse_options(int argc, char** argv) {
       options.folder = value;
     } else if (flag == "--skip") {
       options.skip = value;
+    } else if (flag == "--every") {
+      options.runner.every = std::max<size_t>(std::stoull(value), 1);
     } else if (flag == "--known") {
       options.known = value;
     } else if (flag == "--seconds") {

@@ -79,8 +79,9 @@ bool Runner::add(const Sample& sample, size_t number) {
 
 bool Runner::add_cases(const std::shared_ptr<const Subject>& subject, const std::vector<Case>& cases) {
   bool laid_out = false;
+  size_t number = static_cast<size_t>(subject->sample.line);
   for (const Case& how : cases) {
-    if (!is_new(how, *subject)) continue;
+    if (number++ % options_.every != 0 || !is_new(how, *subject)) continue;
     laid_out = laid_out || has(how, Placing::Kind::kLaidOut);
     add_case({subject, how});
     const bool first = !how.tensors.empty() && how.tensors[0].kind != Placing::Kind::kWhole;

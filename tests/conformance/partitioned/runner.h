@@ -16,6 +16,7 @@ namespace sluice::conformance {
 struct RunnerOptions {
   bool alone = false;   // each case is a program of its own, so that a crash has one case
   bool broken = false;  // inputs come to the devices wrongly, which must be seen
+  size_t every = 1;     // of each sample's cases only each N-th, beginning at another one for each line
 };
 
 class Runner {
