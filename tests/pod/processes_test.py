@@ -73,7 +73,7 @@ class Ends(LauncherTest):
 
     def test_logs_take_a_bounded_space(self):
         # The bytes on the disk do not grow with the output: two sizes, one limit.
-        for mebibytes in (3, 12):
+        for mebibytes in (2, 6):
             line = "x" * 63
             status, _, err = self.run_program("--processes", 1, "--log-size", 1, *sh(
                 f"echo first; yes {line} | head -c {mebibytes << 20}; echo last"))
