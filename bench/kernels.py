@@ -24,7 +24,6 @@ ROWS = {
     "depthwise": ["mobilenet"],
     "depthwise_planes": ["mobilenet"],
     "direct": ["resnet50", "mnist"],
-    "dots": ["resnet50", "audio", "mnist", "mlp"],
     "few_pixels": ["resnet50_small"],
     "gelu": ["transformer", "patches"],
     "layer_norm": ["transformer", "transformer_long"],

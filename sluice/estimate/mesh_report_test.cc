@@ -22,7 +22,7 @@ const std::vector<std::string> kNames = {"fc.weight", "optimizer.fc.weight.momen
                                          ""};
 
 stablehlo::LaidOutProgram step() { return stablehlo::read_layouts(kStep).value(); }
-TpuSlice slice(const char* name) { return base::value_or_throw(find_tpu_slice(name)); }
+TpuSlice slice_named(const char* name) { return base::value_or_throw(find_tpu_slice(name)); }
 
 pjrt::AheadProgram compiled(std::vector<pjrt::Collective> collectives = {}) {
   pjrt::AheadProgram program;
@@ -33,7 +33,8 @@ pjrt::AheadProgram compiled(std::vector<pjrt::Collective> collectives = {}) {
   return program;
 }
 MeshReport report_of(const char* name, std::vector<pjrt::Collective> collectives = {}) {
-  return base::value_or_throw(mesh_report(slice(name), step(), kNames, compiled(std::move(collectives))));
+  return base::value_or_throw(
+      mesh_report(slice_named(name), step(), kNames, compiled(std::move(collectives))));
 }
 
 TEST(MeshReport, MemoryByKind) {
@@ -47,7 +48,7 @@ TEST(MeshReport, MemoryByKind) {
 }
 
 TEST(MeshReport, WithoutNamesWhatIsReplacedCountsAsWeights) {
-  const auto report = base::value_or_throw(mesh_report(slice("v3-8"), step(), {}, compiled()));
+  const auto report = base::value_or_throw(mesh_report(slice_named("v3-8"), step(), {}, compiled()));
   EXPECT_EQ(report.memory.weights, 4 * kMiB);
   EXPECT_EQ(report.memory.optimizer, 0);
 }
@@ -95,7 +96,7 @@ TEST(MeshReport, TheLinksBound) {
 TEST(MeshReport, AWrongBlockIsAnError) {
   auto program = compiled();
   program.output_types[1] = "tensor<1024x2048xf32>";
-  const auto report = mesh_report(slice("v3-8"), step(), kNames, program);
+  const auto report = mesh_report(slice_named("v3-8"), step(), kNames, program);
   ASSERT_FALSE(report);
   EXPECT_EQ(report.error().code(), Code::kInternal);
   EXPECT_THAT(report.error().what(),

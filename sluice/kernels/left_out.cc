@@ -8,10 +8,10 @@
 namespace sluice::kernels {
 namespace {
 
-constexpr std::string_view kChoices[] = {"columns", "depthwise",       "depthwise_planes", "direct",
-                                         "dots",    "few_pixels",      "narrow_winograd",  "panels",
-                                         "planes",  "onednn_products", "pointwise",        "product_update",
-                                         "thin",    "winograd"};
+constexpr std::string_view kChoices[] = {"columns",         "depthwise",       "depthwise_planes", "direct",
+                                         "few_pixels",      "narrow_winograd", "panels",           "planes",
+                                         "onednn_products", "pointwise",       "product_update",   "thin",
+                                         "winograd"};
 
 std::set<std::string, std::less<>>& left_out() {
   static auto& names = *new std::set<std::string, std::less<>>;

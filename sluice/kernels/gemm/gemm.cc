@@ -7,7 +7,6 @@
 
 #include "sluice/kernels/arena.h"
 #include "sluice/kernels/each_cpu.h"
-#include "sluice/kernels/gemm/gemm_dots.h"
 #include "sluice/kernels/gemm/gemm_panels.h"
 #include "sluice/kernels/gemm/gemm_thin.h"
 #include "sluice/kernels/left_out.h"
@@ -124,8 +123,6 @@ base::Status OnednnGemm::run(void* a, void* b, void* c, const Epilogue& epilogue
 bool is_divided_by_rows(const Product& p) { return !p.transposed_a && p.m >= 2 * kRowsOfPart; }
 
 std::unique_ptr<Gemm> make_fastest(const Product& p) {
-  if (!is_left_out("dots"))
-    if (auto kernel = make_dot_gemm(p)) return kernel;
   if (is_thin(p) && !is_left_out("thin"))
     if (auto kernel = make_thin_gemm(p)) return kernel;
   const bool by_rows = p.batch == 1;
