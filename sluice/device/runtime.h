@@ -86,8 +86,11 @@ struct Runtime {
   uint64_t launched_hash = 0;
   stablehlo::Flops launched_flops;  // on one replica
 
-  // Set while programs are only lowered (ahead.h): takes the text of each program, and its arguments' names.
-  std::function<void(std::string_view what, std::string text, std::vector<std::string> arguments)> ahead;
+  // Set while programs are only lowered (ahead.h): takes the text of each program, its arguments' names, and
+  // its FLOPs on one replica (with a mesh: on all devices together).
+  std::function<void(std::string_view what, std::string text, std::vector<std::string> arguments,
+                     double flops)>
+      ahead;
 };
 
 // Returns the device that init() opened, or opens it with default options at its first use. Thread-safe. The

@@ -70,6 +70,9 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
     return result;
   }
   result.report = std::move(*report);
+  // The compiler counts the body of a loop once.
+  double& flops = result.report.program.cost.flops;
+  flops = std::max(flops, step.flops);
   if (auto status = add_mesh(step, result); !status) {
     result.error = status.error().what();
     return result;
@@ -94,10 +97,12 @@ base::Result<SliceResult> compile_for_slice(const TpuSlice& slice, const StepSou
   const auto largest = largest_batch(
       [&](int64_t batch) -> base::Result<BatchFit> {
         if (batch == options.batch) return fit_of(result.report);
-        SLUICE_TRY(const AheadReport tried, compile_batch(slice, source(batch, slice).text, batch, options));
+        const StepText step = source(batch, slice);
+        SLUICE_TRY(const AheadReport tried, compile_batch(slice, step.text, batch, options));
         if (tried.fits && batch > best) {
           best = batch;
           at_best = tried.program;
+          at_best->cost.flops = std::max(at_best->cost.flops, step.flops);
         }
         return fit_of(tried);
       },

@@ -25,6 +25,7 @@ struct StepText {
   // The other programs of a run up to this step, such as its first step.
   std::vector<std::string> others = {};
   std::vector<std::string> arguments = {};  // device::Ahead::arguments; empty: not known
+  double flops = 0;                         // device::Ahead::flops; 0: not known
 };
 using StepSource = std::function<StepText(int64_t batch, const TpuSlice& slice)>;
 

@@ -6,6 +6,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/bench/cases.h"
 #include "sluice/device/program/ahead.h"
@@ -62,6 +63,7 @@ estimate::StepText record(const bench::Case& bench, int64_t batch, const Recorde
   }
   estimate::StepText step = averaged_or_not(ahead.text("step"), devices);
   step.arguments = ahead.arguments("step");
+  step.flops = ahead.flops("step");
   return step;
 }
 
@@ -91,6 +93,7 @@ estimate::StepText record_command(const std::vector<std::string>& command, const
   if (auto text = base::read_file(path)) {
     estimate::StepText step = averaged_or_not(std::move(*text), devices);
     step.arguments = base::split(base::value_or_throw(base::read_file(path + ".arguments")), '\n');
+    step.flops = base::number_of<double>(base::value_or_throw(base::read_file(path + ".flops"))).value_or(0);
     for (int number = 1; base::path_exists(base::str(path, '.', number)); ++number)
       step.others.push_back(base::value_or_throw(base::read_file(base::str(path, '.', number))));
     return step;

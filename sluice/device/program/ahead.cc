@@ -46,10 +46,13 @@ Ahead::Ahead(int replicas, bool explicit_nan, std::string_view device_kind, cons
   rt.world.layer_loops = layer_loops(rt.options, explicit_nan);
   rt.world.attention_bytes = attention_bytes(device_kind);
   if (!whole.empty()) lay_over(rt.world, whole);
-  rt.ahead = [this](std::string_view what, std::string text, std::vector<std::string> arguments) {
+  const auto devices = static_cast<double>(whole.empty() ? 1 : whole.devices());
+  rt.ahead = [this, devices](std::string_view what, std::string text, std::vector<std::string> arguments,
+                             double flops) {
     Cut& cut = cuts_.try_emplace(std::string(what)).first->second;
     cut.text = std::move(text);
     cut.arguments = std::move(arguments);
+    cut.flops = flops / devices;
     ++cut.count;
     if (on_cut_) on_cut_(what);
   };
@@ -96,6 +99,11 @@ const std::vector<std::string>& Ahead::arguments(std::string_view what) const {
   return found == cuts_.end() ? none : found->second.arguments;
 }
 
+double Ahead::flops(std::string_view what) const {
+  const auto found = cuts_.find(what);
+  return found == cuts_.end() ? 0 : found->second.flops;
+}
+
 int Ahead::count(std::string_view what) const {
   const auto found = cuts_.find(what);
   return found == cuts_.end() ? 0 : found->second.count;
@@ -112,7 +120,8 @@ void lower_ahead(Runtime& rt, Trace& trace, std::string_view what) {
   std::vector<std::string> names;
   for (const uint32_t leaf : plan.leaves)
     names.push_back(trace.leaves[leaf]->name == 0 ? "" : Names::name(trace.leaves[leaf]->name));
-  rt.ahead(what, lower(trace, plan, rt.world, rt.options.donate).text, std::move(names));
+  Lowered lowered = lower(trace, plan, rt.world, rt.options.donate);
+  rt.ahead(what, std::move(lowered.text), std::move(names), lowered.flops.sum());
   std::vector<DataPtr> results;
   for (size_t i = 0; i < plan.outputs.size(); ++i) {
     const Ref output = plan.outputs[i];

@@ -44,6 +44,9 @@ class Ahead {
   // Returns the names of that program's arguments: "fc.weight", "optimizer.fc.weight.exp_avg"; "" for those
   // without one. Vectors of run-time numbers, which follow them, are left out.
   const std::vector<std::string>& arguments(std::string_view what) const;
+  // Returns the FLOPs of that program's products and convolutions on one device, each round of a loop counted
+  // (stablehlo::count_flops); 0 if there is no such program.
+  double flops(std::string_view what) const;
   // Returns the number of programs that were cut under that name.
   int count(std::string_view what) const;
   // Sets a function that is called with the cut's name after each cut.
@@ -53,6 +56,7 @@ class Ahead {
   struct Cut {
     std::string text;
     std::vector<std::string> arguments;
+    double flops = 0;
     int count = 0;
   };
   std::map<std::string, Cut, std::less<>> cuts_;

@@ -95,6 +95,7 @@ void record_for(const Order& order, const Mesh& own, const DeviceOptions& device
     }
     base::value_or_throw(
         base::write_file_atomically(path + ".arguments", base::join(ahead->arguments(what), "\n")));
+    base::value_or_throw(base::write_file_atomically(path + ".flops", base::str(ahead->flops(what))));
     base::value_or_throw(base::write_file_atomically(path, text));
     recording.steps = true;
     if (!recording.goes_on) end_recording();
