@@ -16,8 +16,8 @@ struct LstmOptions {
 models::ModelPtr next_token_lstm(const LstmOptions& options = {});
 
 // The generator and the discriminator of DCGAN for images [batch, 3, 64, 64] in -1 … 1. forward() takes real
-// images and returns the sum of both losses: its gradient in the discriminator's parameters is that of real
-// against generated images, and in the generator's that of images that should pass for real.
+// images and returns the sum of both losses: its gradient in the discriminator's parameters tells real from
+// generated images, and in the generator's parameters it makes images that pass for real.
 models::ModelPtr dcgan();
 
 }  // namespace sluice::bench

@@ -62,7 +62,7 @@ struct DeviceOptions {
   // Turn many equal rounds in a row into one loop of the program (SLUICE_LOOPS; on).
   std::optional<bool> loops;
   // Make loops of a model's equal layers, too (SLUICE_LAYER_LOOPS; on for TPUs and GPUs, off on a CPU).
-  // Without `loops`, there are none.
+  // Has no effect without `loops`.
   std::optional<bool> layer_loops;
   // Keep small results on the host if their lengths depend on values and never settle (SLUICE_HOST_SHAPES;
   // on).

@@ -12,8 +12,8 @@ namespace sluice::device {
 // Throws sluice::Error. With several processes, all of them call it, and all throw if one of them fails.
 std::unique_ptr<Runtime> open(const Settings& settings);
 
-// Makes the replicas of a world the devices of a mesh, which must have as many in `processes` such processes
-// together; for one device nothing changes.
+// Makes the replicas of a world, in `processes` such processes together, the devices of a mesh. The mesh must
+// have their number. For one device nothing changes.
 void lay_over(World& world, const Mesh& mesh, int processes = 1);
 
 // Returns whether programs leave everything to the plugin's compiler: on a TPU or a GPU, in programs that are

@@ -15,7 +15,7 @@ bool chosen(const std::optional<bool>& option, const char* variable, bool usual)
   return option ? *option : base::environment_flag(variable, usual);
 }
 
-// Returns the variable's value; nothing if it has none that is understood.
+// Returns the variable's value; nothing if it is unset or not understood.
 std::optional<bool> flag_of_environment(const char* variable) {
   const bool value = base::environment_flag(variable, false);
   return value == base::environment_flag(variable, true) ? std::optional(value) : std::nullopt;

@@ -16,7 +16,7 @@
 
 namespace sluice::estimate {
 
-// Bytes on each device. The arguments' and results' are those of their blocks, without the padding of the
+// Bytes on each device. Arguments and results count with their blocks, without the padding of the
 // device's own layouts; temporary memory and code are the compiler's.
 struct MemoryByKind {
   int64_t weights = 0;    // named arguments: weights, and buffers such as running means
@@ -53,7 +53,7 @@ struct MeshReport {
 };
 
 // `names` has the names of the arguments (device::Ahead::arguments): "" or none for those without one. Where
-// no argument has a name, those that results take over count as weights. kInternal if a result is not the
+// no argument has a name, arguments that results take over count as weights. kInternal if a result is not the
 // block that the program's layouts promise.
 base::Result<MeshReport> mesh_report(const TpuSlice& slice, const stablehlo::LaidOutProgram& laid_out,
                                      const std::vector<std::string>& names,

@@ -39,7 +39,7 @@ struct SliceResult {
   std::optional<int64_t> max_batch;                   // if it was looked for; 0: no batch fits
   // The program at the largest batch, if that was found and the requested batch does not fit.
   std::optional<pjrt::AheadProgram> at_largest;
-  // Of a program over a mesh: its mesh, and what lies and is exchanged where if it fits.
+  // If the program lies over a mesh: the mesh, and what lies and is exchanged where if it fits.
   Mesh mesh;
   std::optional<MeshReport> over_mesh;
   std::vector<std::string> cached;  // names of the entries that `SliceOptions::cache` has got

@@ -13,8 +13,8 @@ namespace sluice::patterns {
 
 // Which equal rounds in a row become one loop of the program.
 struct LoopRule {
-  size_t rounds = 0;  // so many rounds or more; 0: none
-  // Layers, too: fewer rounds, if their loop leaves out so many operations or more. The weights of all layers
+  size_t rounds = 0;  // the least number of rounds; 0: no loops
+  // Layers, too: fewer rounds, if their loop leaves out this number of operations. The weights of all layers
   // are then copied into one tensor, of any size. 0: none.
   size_t saved = 0;
   static constexpr size_t kLayers = 4;  // fewer layers stay as they are

@@ -26,7 +26,7 @@ std::string stem_of(const std::string& path) {
   return path.ends_with(kSuffix) ? path.substr(0, path.size() - kSuffix.size()) : path;
 }
 
-// With as many digits as keep the names in order up to a petabyte.
+// Enough digits to keep the names in order up to a petabyte.
 std::string part_path(const std::string& path, uint64_t from) {
   if (from == 0) return path;
   char digits[32];

@@ -40,8 +40,8 @@ struct LogPart {
 // has this name, and the others are DIR/NAME.from-P.log, where P are the digits of `from`.
 std::vector<LogPart> log_parts(const std::string& path);
 
-// A stream that is kept in files (log_parts), of which only the first one and the latest three remain, so
-// that they take a bounded amount of space. Every name has its place in the stream: the position is known
+// A stream that is kept in files (log_parts). Only the first one and the latest three remain, so that they
+// take a bounded amount of space. Every name has its place in the stream: the position is known
 // without a file that says it, also after a crash. A file is never renamed, truncated or written again.
 class LogFile {
  public:
@@ -51,7 +51,7 @@ class LogFile {
   LogFile& operator=(LogFile&&) = delete;
   ~LogFile();
 
-  // Returns the stream's bytes so far, including those that were skipped and those of removed files.
+  // Returns the stream's bytes so far, including skipped bytes and removed files.
   uint64_t position() const;
   // Appends bytes; returns false on an error, for example a full disk, with its number in errno.
   bool add(std::string_view bytes);

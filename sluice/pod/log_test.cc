@@ -61,12 +61,12 @@ uint64_t check_parts(const std::string& path, const std::string& text) {
 
 // The bytes on the disk do not grow with the output: size^0.
 TEST(LogFile, KeepsTheBeginningAndTheEndInABoundedSpace) {
-  constexpr uint64_t kMost = 64 << 10;
+  constexpr uint64_t kMax = 64 << 10;
   for (const uint64_t size : {uint64_t{1} << 20, uint64_t{8} << 20}) {
     const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
     const std::string path = folder.path("worker-0.log"), text = lines_up_to(size);
     for (size_t at = 0; at < text.size(); at += 10'007) {
-      LogFile log = base::value_or_throw(LogFile::open(path, kMost));  // as a client that takes a run over
+      LogFile log = base::value_or_throw(LogFile::open(path, kMax));  // as a client that takes a run over
       ASSERT_EQ(log.position(), at);
       ASSERT_TRUE(log.add(std::string_view(text).substr(at, 10'007)));
     }
@@ -76,8 +76,8 @@ TEST(LogFile, KeepsTheBeginningAndTheEndInABoundedSpace) {
     EXPECT_LE(base::value_or_throw(base::list_directory(folder.path())).size(), 4U);
     uint64_t bytes = 0;
     for (const LogPart& part : log_parts(path)) bytes += base::value_or_throw(base::file_size(part.path));
-    EXPECT_LE(bytes, kMost) << size;
-    EXPECT_GT(bytes, kMost / 2) << size;
+    EXPECT_LE(bytes, kMax) << size;
+    EXPECT_GT(bytes, kMax / 2) << size;
   }
 }
 

@@ -231,7 +231,7 @@ constexpr std::string_view kMesh = "sdy.mesh @mesh = <[";
 constexpr std::string_view kSignature = "func.func public @main(";
 constexpr std::string_view kSharding = "sdy.sharding = #sdy.sharding<@mesh, [";
 
-// Returns the text up to `end`, and moves `rest` behind it; nullopt if `end` does not come.
+// Returns the text up to `end`, and moves `rest` after it; nullopt if `end` does not come.
 std::optional<std::string_view> take_until(std::string_view& rest, std::string_view end) {
   const size_t at = rest.find(end);
   if (at == std::string_view::npos) return std::nullopt;

@@ -127,9 +127,9 @@ void compare(const Task& task, int64_t loops, double tolerance = 1e-4) {
   DeviceOptions options;
   options.dump = folder.path();
   const Tensors found = train_in(task, true, options);
-  int64_t most = 0;
+  int64_t loops = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder.path()))
-    most = std::max(most, calls_of("\"stablehlo.while\"", file.path()));
+    loops = std::max(loops, calls_of("\"stablehlo.while\"", file.path()));
   EXPECT_EQ(most, loops);
   expect_same(found, train_in(task, false), tolerance);
 }

@@ -17,7 +17,7 @@ LARGER_CLASSES = {}
 # Folders of other rooms with more code files than MAX_FILES.
 LARGER_FOLDERS = {}
 # The lines of rooms that are not to grow, tests not counted.
-FROZEN_ROOMS = {"kernels": 10424}
+FROZEN_ROOMS = {"kernels": 10343}
 # Comments, texts and directives, which may have braces; also characters, but not the ' of 10'000.
 HIDDEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|(?<!\w)\'(?:\\.|[^\'\\\n])+\'|^[ \t]*#(?:[^\n]*\\\n)*[^\n]*',
                     re.DOTALL | re.MULTILINE)

@@ -106,7 +106,7 @@ estimate::StepText record_command(const std::vector<std::string>& command, const
 }  // namespace
 
 estimate::StepText step_program(const StepRecipe& recipe, int64_t batch, const Recorded& devices) {
-  ::unsetenv("SLUICE_MESH");  // the device that only records has none
+  ::unsetenv("SLUICE_MESH");  // the device that only records needs no mesh
   init(for_recording().xla);
   const bench::Case bench = bench::find_case(recipe.model, sizes_of(recipe), recipe.recompute);
   return record(bench, batch, devices, recipe.bf16);

@@ -71,7 +71,7 @@ class GrowingObject {
   std::optional<ObjectFacts> sent_;  // what the object is; nothing: unknown
   File file_;                        // from which it was sent
   std::uint32_t end_ = 0;            // end_of() it
-  // Of the object as the store last described it, if there are other copiers; "0": there is none.
+  // The object's generation as the store last reported it, if there are other copiers; "0": no object.
   std::string generation_ = "0";
   std::uint64_t seen_ = 0;
   int refused_ = 0;                  // appends, one after the other

@@ -18,7 +18,7 @@ namespace {
 
 using Found = SurveyedShard;
 
-constexpr std::uint64_t kMostKept = 1 << 30;  // bytes of all surveys without a cache folder
+constexpr std::uint64_t kMaxKept = 1 << 30;  // bytes of all surveys without a cache folder
 
 std::int64_t rows_of(std::string_view npy) {
   const Array array = base::value_or_throw(parse_npy(npy));
@@ -189,9 +189,9 @@ base::Result<std::vector<Found>> survey_all(const std::vector<std::string>& urls
     return kept && fits(*kept, survey, facts) ? std::move(kept) : std::nullopt;
   };
   if (auto kept = kept_before()) return std::move(*kept);
-  std::optional<SurveyTurn> turn;
+  std::optional<SurveyClaim> turn;
   if (!path.empty()) {
-    auto waited = SurveyTurn::wait(path, options.cancelled);
+    auto waited = SurveyClaim::wait(path, options.cancelled);
     if (!waited && waited.error().code() == Code::kCancelled) return tl::unexpected<Error>(waited.error());
     if (waited) turn.emplace(std::move(*waited));
     if (auto kept = kept_before()) return std::move(*kept);
@@ -206,7 +206,7 @@ base::Result<std::vector<Found>> survey_all(const std::vector<std::string>& urls
   if (const auto kept = write_survey(path, found); !kept)
     base::warn("the lengths and the choice of samples are not kept for the next start: ",
                kept.error().what());
-  if (usual) forget_old_surveys(folder, kMostKept);
+  if (usual) forget_old_surveys(folder, kMaxKept);
   return found;
 }
 

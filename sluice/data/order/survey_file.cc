@@ -79,23 +79,23 @@ void forget_old_surveys(const std::string& folder, std::uint64_t most) {
     if ((bytes += one.bytes) > most) ::unlink(one.path.c_str());
 }
 
-base::Result<SurveyTurn> SurveyTurn::wait(const std::string& path, const std::atomic<bool>* cancelled) {
-  SurveyTurn turn(path + ".turn");
-  SLUICE_OK(base::make_private_folder(turn.folder_));
+base::Result<SurveyClaim> SurveyClaim::wait(const std::string& path, const std::atomic<bool>* cancelled) {
+  SurveyClaim claim(path + ".turn");
+  SLUICE_OK(base::make_private_folder(claim.folder_));
   while (true) {
     if (cancelled != nullptr && *cancelled) return base::fail(Code::kCancelled, "cancelled");
     // The folder goes with the turn of another process: then whoever waits makes it again.
-    auto lock = base::FolderLock::take(turn.folder_);
-    if (!lock) SLUICE_OK(base::make_private_folder(turn.folder_));
+    auto lock = base::FolderLock::take(claim.folder_);
+    if (!lock) SLUICE_OK(base::make_private_folder(claim.folder_));
     if (lock && *lock) {
-      turn.lock_ = std::move(*lock);
-      return turn;
+      claim.lock_ = std::move(*lock);
+      return claim;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 
-SurveyTurn::~SurveyTurn() {
+SurveyClaim::~SurveyClaim() {
   if (lock_) ::rmdir(folder_.c_str());
 }
 

@@ -21,7 +21,7 @@ struct SurveyedShard {
 };
 
 // Returns $XDG_CACHE_HOME/sluice/surveys, or ~/.cache/sluice/surveys: the place without a cache folder; "" if
-// there is none.
+// neither variable is set.
 std::string usual_survey_folder();
 // Removes the surveys in the folder that were used longest ago, until the others have at most `most` bytes.
 void forget_old_surveys(const std::string& folder, std::uint64_t most);
@@ -35,17 +35,17 @@ std::string survey_path(const std::string& folder, const std::string& identity);
 std::optional<std::vector<SurveyedShard>> read_survey(const std::string& path, std::size_t shards);
 
 // The right to make a survey: one process of this machine at a time. The others wait, and find it made.
-class SurveyTurn {
+class SurveyClaim {
  public:
   // Waits, but not once `cancelled`. Where no lock can be had, everyone gets a turn.
-  static base::Result<SurveyTurn> wait(const std::string& path, const std::atomic<bool>* cancelled);
-  SurveyTurn(SurveyTurn&& other) noexcept
+  static base::Result<SurveyClaim> wait(const std::string& path, const std::atomic<bool>* cancelled);
+  SurveyClaim(SurveyClaim&& other) noexcept
       : folder_(std::move(other.folder_)), lock_(std::exchange(other.lock_, std::nullopt)) {}
-  SurveyTurn& operator=(SurveyTurn&&) = delete;
-  ~SurveyTurn();
+  SurveyClaim& operator=(SurveyClaim&&) = delete;
+  ~SurveyClaim();
 
  private:
-  explicit SurveyTurn(std::string folder) : folder_(std::move(folder)) {}
+  explicit SurveyClaim(std::string folder) : folder_(std::move(folder)) {}
   std::string folder_;
   std::optional<base::FolderLock> lock_;
 };

@@ -10,7 +10,7 @@ using stablehlo::Operation;
 using stablehlo::Value;
 using Kind = LoopSource::Kind;
 
-// A value counts as small if it has so many times fewer bytes than what is made of it.
+// A value counts as small if what is made of it has this many times its bytes.
 constexpr size_t kSmall = 8;
 
 // Returns whether the operation makes each element from few elements of its operands.
@@ -108,7 +108,7 @@ class Chooser {
     return can_make(j, bytes(j));
   }
 
-  // Returns whether the operation can be made again where a value of so many bytes is read.
+  // Returns whether the operation can be repeated where a value of `beside` bytes is read.
   bool can_make(size_t j, size_t beside) {
     if (visited_[j] != Answer::kNone) return visited_[j] == Answer::kYes;
     const Operation& op = operation(j);
@@ -148,7 +148,7 @@ class Chooser {
   const LoopPlan& plan_;
   OutsideReads& reads_;
   std::vector<Answer> visited_;  // [operation]
-  // [operation]: the bytes of what is made again with it; 0: it is a view of a kept value.
+  // [operation]: the bytes of what is repeated with it; 0: it is a view of a kept value.
   std::vector<size_t> beside_;
 };
 

@@ -29,13 +29,13 @@ struct OutsideReads {
 bool converts_weight(const LoopPlan& plan, size_t operation);
 
 // Keeps less: what only moves elements of other results, or is made of kept, small or outside values element
-// by element, is made again where it is read. So a mask of dropout is made again from its key, and several
+// by element, is computed where it is read. So a mask of dropout is computed from its key, and several
 // views of a result are kept once.
 void keep_less(const LoopPlan& plan, OutsideReads& reads);
 
 // Returns where the rounds of a repeat begin best: where the fewest bytes are handed on from round to round,
-// as between two layers. Of several such places, the first or the last one: the rounds of a forward pass that
-// begin at its first place are those of a backward pass that begin at its last.
+// as between two layers. If several places are equal, it is the first or the last one: the rounds of a
+// forward pass that begin at its first place belong to the rounds of a backward pass that begin at its last.
 size_t best_begin(const Sequence& sequence, size_t begin, size_t end, size_t period, bool last);
 
 }  // namespace sluice::patterns

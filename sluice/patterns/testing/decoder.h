@@ -15,7 +15,7 @@ struct DecoderOptions {
   int64_t batch = 2, length = 8, heads = 2, head = 8, hidden = 48, classes = 11;
   bool bf16 = false;    // products in bf16, as under autocast
   bool dropout = true;  // keys are run-time numbers, one a call
-  int64_t frozen = 0;   // so many first layers have no gradient
+  int64_t frozen = 0;   // the number of first layers without a gradient
   int64_t other = -1;   // this layer's activation is another one; -1: none
   int64_t width() const { return heads * head; }
   int64_t rows() const { return batch * length; }

@@ -13,7 +13,7 @@ namespace {
 using Numbers = std::vector<int64_t>;
 
 // More devices than this in one list are no list.
-constexpr int64_t kMostDevices = 1 << 20;
+constexpr int64_t kMaxDevices = 1 << 20;
 
 // Adds the numbers of a repeated field, packed or not.
 void add_numbers(const ProtoReader& field, Numbers& numbers) {
@@ -38,7 +38,7 @@ Numbers read_list(std::string_view bytes, bool& broken) {
 int64_t product(const Numbers& sizes) {
   int64_t all = 1;
   for (const int64_t size : sizes) {
-    if (size < 1 || all > kMostDevices / size) return 0;
+    if (size < 1 || all > kMaxDevices / size) return 0;
     all *= size;
   }
   return all;

@@ -181,7 +181,7 @@ int64_t rounds_of(const Computation& condition) {
   return std::max<int64_t>(1, number_in(limit->literal).value_or(1));
 }
 
-// Returns how often each computation runs: 1 for those that nothing calls. `all` is in the order of the
+// Returns how often each computation runs: 1 if nothing calls it. `all` is in the order of the
 // message, in which callees come before their callers.
 std::vector<int64_t> times_of(const std::vector<Computation>& all) {
   std::map<uint64_t, size_t> place_of;

@@ -29,7 +29,7 @@ class Link {
   void kill() { child_.kill(); }
 
   // Returns the place in the worker's output from which the host has it, if the supervisor has said that it
-  // is behind the offset that it was asked for. Said before any output is read.
+  // is past the offset that it was asked for. Said before any output is read.
   const std::optional<uint64_t>& output_from() const { return output_from_; }
   // Returns whether the supervisor has answered.
   bool is_up() const { return up_; }

@@ -23,7 +23,7 @@
 namespace sluice::pod {
 namespace {
 
-constexpr size_t kMostAnswers = 10'000'000;  // lines of a host
+constexpr size_t kMaxAnswers = 10'000'000;  // lines of a host
 
 // Removes files that are of no use after the copying, however that ends.
 struct RemovedFiles {
@@ -102,7 +102,7 @@ void take_answer(Transfer& transfer, const std::string& line) {
   if (line == "end" || line == "end zstd") {
     transfer.has_answered = true;
     transfer.has_zstd = line != "end";
-  } else if (transfer.paths.size() < kMostAnswers) {
+  } else if (transfer.paths.size() < kMaxAnswers) {
     transfer.paths.insert(line);
   }
 }

@@ -21,7 +21,7 @@ class SyncList {
  public:
   // Reads the names that tar has listed with --quoting-style=escape, one a line, of what is in `folder`.
   // `now`: seconds since 1970. What has changed within the last two seconds gets a key that is never used
-  // again: it may change once more within a tick of the file system's clock.
+  // again: it may change again within a tick of the file system's clock.
   static SyncList of(const std::string& folder, std::string_view listed, double now);
 
   // In the order of their paths' bytes. Entries with control characters in their paths come in no lines.
@@ -35,7 +35,7 @@ class SyncList {
   // Returns these entries of a host's answer, with everything in the folders among them, and the entries that
   // come in no lines. Ignores words that are no paths of the list.
   Numbers lacking(const std::set<std::string>& answered) const;
-  // Returns the paths of those that still exist, each followed by a NUL, as `tar --null -T` reads them.
+  // Returns the paths of the files that still exist, each followed by a NUL, as `tar --null -T` reads them.
   std::string names(const Numbers& numbers) const;
 
  private:

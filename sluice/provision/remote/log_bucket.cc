@@ -19,7 +19,7 @@ constexpr double kLook = 0.5;  // seconds between two checks whether the run is 
 
 constexpr std::string_view kSuffix = ".log", kFrom = ".from-";  // as pod::log_parts has them
 
-// Returns the log of which this is a file, without its suffix.
+// Returns the name of the log that this file is a part of, without its suffix.
 std::string log_of(const std::string& file) {
   return file.substr(0, std::min(file.rfind(kFrom), file.size() - kSuffix.size()));
 }
