@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <numeric>
 #include <optional>
+#include <vector>
 
 #include "sluice/base/clock.h"
 #include "sluice/estimate/gpu_slice.h"
@@ -157,11 +159,12 @@ TEST_F(WithLibtpu, EveryGenerationCompiles) {
 }
 
 TEST_F(WithLibtpu, CollectivesAreCounted) {
-  std::string all;
-  for (int i = 0; i < 32; ++i) all += base::str(i == 0 ? "" : ", ", i);
+  std::vector<int64_t> devices(32);
+  std::iota(devices.begin(), devices.end(), 0);
+  const std::string all = base::join(devices, ", ");
   const auto report = compile(request("v3-32", all_reduce_program("[[" + all + "]]", "1x32")));
   ASSERT_TRUE(report) << report.error().what();
-  EXPECT_THAT(report->program.collectives, ElementsAre(pjrt::Collective{"all-reduce", 1, 16}));
+  EXPECT_THAT(report->program.collectives, ElementsAre(pjrt::Collective{"all-reduce", 1, 16, devices}));
 }
 
 TEST_F(WithLibtpu, WhatDoesNotFitSaysByHowMuch) {

@@ -21,10 +21,9 @@ struct Collective {
 };
 
 // Returns the collectives of a program in the form "hlo_with_config" (a serialised HloModuleProtoWithConfig),
-// by kind and
-// group. libtpu splits the all-reduce of a large value into a reduce-scatter and an all-gather, and has
-// what follows computed by one replica for each part: these are two collectives. kDataLoss if the bytes are
-// no such message.
+// by kind and group. libtpu splits the all-reduce of a large value into a reduce-scatter and an all-gather,
+// and has what follows computed by one replica for each part: these are two collectives. kDataLoss if the
+// bytes are not such a message.
 base::Result<std::vector<Collective>> read_collectives(std::string_view hlo_with_config);
 
 }  // namespace sluice::pjrt
