@@ -120,17 +120,17 @@ Tensors train_in(const Task& task, bool loops, DeviceOptions options = {}) {
   return train(task);
 }
 
-// The steps' values do not depend on the loops; the last step's program has so many.
+// The steps' values do not depend on the loops; a step's program has this number of loops.
 void compare(const Task& task, int64_t loops, double tolerance = 1e-4) {
   if (on_cpu()) GTEST_SKIP() << "LibTorch's CPU has no programs";
   const auto folder = base::value_or_throw(base::TemporaryDirectory::create());
   DeviceOptions options;
   options.dump = folder.path();
   const Tensors found = train_in(task, true, options);
-  int64_t loops = 0;
+  int64_t largest = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder.path()))
-    loops = std::max(loops, calls_of("\"stablehlo.while\"", file.path()));
-  EXPECT_EQ(most, loops);
+    largest = std::max(largest, calls_of("\"stablehlo.while\"", file.path()));
+  EXPECT_EQ(largest, loops);
   expect_same(found, train_in(task, false), tolerance);
 }
 

@@ -20,8 +20,12 @@ void open_mesh(const std::string& mesh) {
   init(Mesh::parse(mesh), options);
 }
 
+constexpr double kLearningRate = 1e-3;
+
+// Relative to the largest value, or to a step of the optimizer: a bias starts at 0, and a few steps later its
+// values are not much larger than the rounding errors of the gradients' sums.
 double error_of(const torch::Tensor& found, const torch::Tensor& wanted) {
-  return ((found - wanted).abs().max() / wanted.abs().max()).item<double>();
+  return ((found - wanted).abs().max() / wanted.abs().max().clamp_min(kLearningRate)).item<double>();
 }
 
 struct Training {
@@ -38,7 +42,7 @@ Training train_model(const models::LanguageOptions& options, const std::string& 
   const models::LanguageModelPtr model = models::language_model(options);
   shard(*model, rules);
   // A large epsilon: Adam divides a gradient by itself, which makes rounding errors of small ones large.
-  torch::optim::Adam optimizer(model->parameters(), torch::optim::AdamOptions(1e-3).eps(1e-3));
+  torch::optim::Adam optimizer(model->parameters(), torch::optim::AdamOptions(kLearningRate).eps(1e-3));
   Training run;
   for (int step = 0; step < 3; ++step) {
     const torch::Tensor rows = torch::arange(8).unsqueeze(1) * 31 + step * 17;
@@ -191,13 +195,12 @@ torch::Tensor after_lbfgs(const std::string& mesh) {
   shard(*layer);
   torch::optim::LBFGS optimizer(layer->parameters(), torch::optim::LBFGSOptions(0.5).max_iter(3));
   const torch::Tensor x = shard_batch(ramp({8, 512}, 0.05)), y = shard_batch(ramp({8, 256}));
-  for (int step = 0; step < 2; ++step)
-    optimizer.step([&] {
-      optimizer.zero_grad();
-      torch::Tensor loss = (layer(x) - y).square().mean();
-      loss.backward();
-      return loss;
-    });
+  optimizer.step([&] {
+    optimizer.zero_grad();
+    torch::Tensor loss = (layer(x) - y).square().mean();
+    loss.backward();
+    return loss;
+  });
   return layer->weight.detach().cpu();
 }
 
