@@ -41,7 +41,7 @@ class GrowingObject {
   // Returns whether the file's first `size` bytes should be sent now. An object that can only be sent whole
   // waits until it has grown by an eighth, or for a minute and until the time since its beginning has grown
   // by an eighth. One that is merely too small to be appended to (S3: below 5 MiB) waits until it has
-  // doubled, or for five minutes: all wholes together are at most twice the last one. One of up to 64 KiB
+  // doubled, or for five minutes: all wholes together are at most three times the file. One of up to 64 KiB
   // does not wait.
   base::Result<bool> is_due(const std::string& path, std::uint64_t size) const;
   // Makes the object equal to the file's first `size` bytes, which must not change meanwhile; with other
