@@ -115,10 +115,16 @@ look_at_freed() {
   read -r freed _ 2>/dev/null <"$folder/freed"
   freed=${freed:-0}
 }
+# Remembers a full disk, which may have cost the worker's output. Comes before anything is freed, so none is missed.
+look_at_disk() {
+  set -- $(stat -f -c %a "$folder" 2>/dev/null)
+  [ "${1:-100}" -gt 4 ] || put "$folder/full" 1
+}
 # free_log END: the disk gets the log's bytes before END back. Places in the log stay, and the worker may write meanwhile.
 free_log() {
   look_at_freed
   [ "$1" -gt "$freed" ] || return
+  look_at_disk
   put "$folder/freed" "$1"
   [ -z "$2" ] || end_readers # else they would read zeros
   fallocate -p -o 0 -l "$1" "$folder/log" 2>/dev/null && return
@@ -306,7 +312,7 @@ make_folder() {
 fill_folder() {
   room='                    '
   room="$room$room$room$room$room"
-  for name in pid reason freed supervisor.tmp ended.tmp exit.tmp; do echo "$room" >"$folder/$name" || return; done
+  for name in pid reason freed full supervisor.tmp ended.tmp exit.tmp; do echo "$room" >"$folder/$name" || return; done
   printf '%s\n' "$script" >"$folder/worker.sh" && printf '%s\n' "$payload" >"$folder/supervisor.sh" &&
     true >"$folder/seen" && echo "$port" >"$folder/port" && mkfifo "$folder/orders" "$folder/alive"
 }
@@ -362,7 +368,10 @@ report() {
   [ -e "$folder/uncontained" ] && say "note uncontained"
   [ -e "$folder/untrimmed" ] && say "note untrimmed"
   if [ -s "$folder/holders" ]; then say "note $(head -n 1 "$folder/holders")"; fi
-  (echo "$folder $folder $folder $folder" >"$folder/space") 2>/dev/null || say "note full $folder"
+  full=''
+  look_at_disk
+  read -r full 2>/dev/null <"$folder/full"
+  [ -z "$full" ] || say "note full $folder"
   if read -r ended 2>/dev/null <"$folder/exit"; then say_timed "exit $ended"; else say "lost $1"; fi
   sleep 10 </dev/null >/dev/null 2>&1 &
   limit=$!
