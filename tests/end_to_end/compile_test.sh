@@ -93,21 +93,21 @@ grep -q "v3-32: $(ls "$work/other" | wc -l) programs are in $work/other. On such
 
 # Over a mesh: mlp's weights of 3072×1024 and 1024×1024 and their momentum lie in eighths, the last layer of
 # 10,240 elements and the biases are whole. The 128 images are 16 on each device, with 16 labels.
-"$program" compile --topology v3-8 --mesh fsdp=8 --model mlp --batch-size 16 --json --dump "$work/mesh.mlir" >"$work/json" 2>"$work/err" ||
+"$program" compile --topology v3-8 --mesh fsdp=8 --model mlp --batch-size 16 --json --dump "$work/mesh.mlir" >"$work/mesh.json" 2>"$work/err" ||
   fail "compile over a mesh: $(tail -3 "$work/err")"
 held='j["slices"][0]["over_mesh"]["memory"]'
 eighths=$((4 * (3072 * 1024 + 1024 * 1024) / 8)) whole=$((4 * (1024 * 10 + 1024 + 1024 + 10)))
-equal "$(field "$work/json" "$held['weights'], $held['optimizer']")" "($((eighths + whole)), $((eighths + whole)))"
-equal "$(field "$work/json" "$held['inputs'] - (16 * 3072 * 4 + 16 * 8) < 1000")" True
-equal "$(field "$work/json" 'j["slices"][0]["mesh"], {e["axes"] for e in j["slices"][0]["over_mesh"]["exchanges"]}')" "('fsdp=8', {'fsdp'})"
+equal "$(field "$work/mesh.json" "$held['weights'], $held['optimizer']")" "($((eighths + whole)), $((eighths + whole)))"
+equal "$(field "$work/mesh.json" "$held['inputs'] - (16 * 3072 * 4 + 16 * 8) < 1000")" True
+equal "$(field "$work/mesh.json" 'j["slices"][0]["mesh"], {e["axes"] for e in j["slices"][0]["over_mesh"]["exchanges"]}')" "('fsdp=8', {'fsdp'})"
 # Each large weight is gathered in bf16 or f32 once or twice, and its gradient is summed.
-equal "$(field "$work/json" 'sum(e["bytes"] for e in j["slices"][0]["over_mesh"]["exchanges"] if e["kind"] == "all-gather") >= 2 * 4 * 1024 * 1024')" True
+equal "$(field "$work/mesh.json" 'sum(e["bytes"] for e in j["slices"][0]["over_mesh"]["exchanges"] if e["kind"] == "all-gather") >= 2 * 4 * 1024 * 1024')" True
 expect 1 'fsdp=8 of 8 devices, and v3-32 has 32' "$program" compile --topology v3-32 --program "$work/mesh.mlir"
 # A command says its mesh itself.
 over=("$program" train --fake-data --model mlp --classes 10 --batch-size 128 --device xla --logdir "$work/own")
-"$program" compile --topology v3-8 --json --dump "$work/own.mlir" -- "${over[@]}" --mesh fsdp=8 >"$work/json" 2>"$work/err" ||
+"$program" compile --topology v3-8 --json --dump "$work/own.mlir" -- "${over[@]}" --mesh fsdp=8 >"$work/mesh.json" 2>"$work/err" ||
   fail "compile a command over its mesh: $(tail -3 "$work/err")"
-equal "$(field "$work/json" 'j["slices"][0]["mesh"]')" fsdp=8
+equal "$(field "$work/mesh.json" 'j["slices"][0]["mesh"]')" fsdp=8
 grep -q 'sdy.mesh @mesh = <\["fsdp"=8\]>' "$work/own.mlir" || fail 'the mesh of the command is not in its program'
 expect 1 'the mesh fsdp=8 needs 8 devices, found 32' "$program" compile --topology v3-32 -- "${over[@]}" --mesh fsdp=8
 # All fits a v3, so each device has the whole model.
