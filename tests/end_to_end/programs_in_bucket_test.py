@@ -66,7 +66,7 @@ class Slice:
     def recorded(self):
         """The programs' texts that `sluice compile` gets from this training, without running it."""
         folder = Path(tempfile.mkdtemp(dir=self.root))
-        self.run(*TRAINING, "--logdir", str(folder / "run"), SLUICE_AHEAD=f"{HOSTS}:TPU v3:{folder}/step.mlir",
+        self.run(*TRAINING, "--logdir", str(folder / "run"), SLUICE_AHEAD=f"{HOSTS}:TPU v3::{folder}/step.mlir",
                  SLUICE_CACHE_DIR="off")
         return {path.read_text() for path in folder.glob("step.mlir*")}
 
