@@ -203,7 +203,8 @@ std::vector<std::string> gather_from_peers(const std::string& name, const std::s
 // A v5e and a v6e keep the scores of a group in the memory next to a core (a v4: on the chip). It has room
 // for 32 MiB of them, but the tensors that the loop reads and writes should stay there, too: with 16 MiB on a
 // v6e, each round moved one of them. A tpu7x has less of that memory. A v2, v3 or v5p keeps no scores there:
-// groups only save memory, and cost up to a third more traffic, so they are large.
+// groups only save memory, and cost up to a third more traffic, so they are large. A GPU, for which XLA makes
+// no fused attention of these operations, saves memory in the same way.
 int64_t attention_bytes(std::string_view device_kind) {
   if (const auto text = base::environment("SLUICE_ATTENTION_BYTES")) {
     const int64_t bytes = base::number_of<int64_t>(*text).value_or(-1);
@@ -218,20 +219,21 @@ int64_t attention_bytes(std::string_view device_kind) {
     if (device_kind == large) return 16 * kMiB;
   for (const char* flat : {"TPU v2", "TPU v3", "TPU v5", "TPU v5p"})
     if (device_kind == flat) return 512 * kMiB;
-  return base::starts_with(device_kind, "TPU") ? 8 * kMiB : 0;
+  if (base::starts_with(device_kind, "TPU")) return 8 * kMiB;
+  return device_kind.empty() ? 0 : 512 * kMiB;
 }
 
 bool layer_loops(const Settings& settings, bool cpu) {
   return settings.layer_loops.value_or(!cpu) && !settings.detect_anomaly;
 }
 
-// XLA's partitioner would gather what attention's loop over groups of heads merges.
+// Attention's loop reads parts of the queries, which lie on several devices where the sequence is laid out.
 void lay_over(World& world, const Mesh& mesh, int processes) {
   const Mesh whole = mesh.over(int64_t{world.local_replicas} * processes);
   if (whole.devices() == 1) return;
   world.mesh = std::make_shared<const Mesh>(whole);
   world.mesh_devices = std::exchange(world.local_replicas, 1);
-  world.attention_bytes = 0;
+  if (whole.size("sequence") > 1) world.attention_bytes = 0;
 }
 
 namespace {

@@ -38,7 +38,7 @@ struct CallPeak {
 CallPeak call_peak(const Runtime& rt);
 
 // Returns how many bytes of scores attention makes at once on devices of this kind ("TPU v5 lite"; ""): it
-// makes more than that in a loop over groups of heads. 0: all of them at once, as on every device but a TPU.
+// makes more than that in a loop over groups of heads. 0: all of them at once, as for a CPU ("").
 // $SLUICE_ATTENTION_BYTES takes precedence. Throws kInvalidArgument if that is no such number.
 int64_t attention_bytes(std::string_view device_kind);
 

@@ -39,7 +39,7 @@ struct World {
   bool check_values = false, detect_anomaly = false;
   bool loops = false;             // turn many equal rounds in a row into one loop
   bool layer_loops = false;       // and equal layers
-  int64_t attention_bytes = 0;    // the bytes of scores that attention makes at once; 0: all of them
+  int64_t attention_bytes = 0;    // bytes of scores that attention makes at once on a device; 0: all
   bool host_collectives = false;  // collectives are calls of the host's handlers (XLA's CPU plugin)
   // The mesh that the devices form; null: they are replicas. With a mesh there is one replica, whose devices
   // may belong to several processes: process 0 has the first ones, and so on.

@@ -9,7 +9,6 @@
 #include <limits>
 #include <utility>
 
-#include "sluice/ops/attention/groups.h"
 #include "sluice/patterns/calls.h"
 #include "sluice/patterns/table.h"
 #include "sluice/stablehlo/composites.h"
@@ -139,12 +138,12 @@ void attention(Rewriter& r, const KernelLibrary& kernels) {
   });
 }
 
-void attention_in_groups(Rewriter& r, int64_t bytes) {
-  if (bytes <= 0) return;
+void attention_in_groups(Rewriter& r, const ops::attention::Groups& groups) {
+  if (groups.bytes <= 0) return;
   r.each([&](const Operation& op) -> Values {
     const bool is_attention =
         op.is_composite(composites::kAttention) || op.is_composite(composites::kAttentionGradient);
-    return is_attention ? ops::attention::in_groups(r.b, op, bytes) : Values();
+    return is_attention ? ops::attention::in_groups(r.b, op, groups) : Values();
   });
 }
 

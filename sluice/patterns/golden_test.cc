@@ -132,7 +132,7 @@ std::string after(const std::string& pattern) {
   } else if (pattern == "folds") {
     folds(rewriter);
   } else if (pattern == "attention_in_groups") {
-    attention_in_groups(rewriter, 1024);  // two of the six heads
+    attention_in_groups(rewriter, {1024});  // two of the six heads
   } else if (pattern == "loops") {
     loops(rewriter, {4});
   } else {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "sluice/ops/attention/groups.h"
 #include "sluice/stablehlo/builder.h"
 #include "sluice/stablehlo/flops.h"
 #include "sluice/stablehlo/kernel_library.h"
@@ -33,12 +34,12 @@ inline constexpr LoopRule kLayerLoops{32, 400};
 // Rewrites the builder's operations with the patterns in table.cc. results: main's results; donations: one
 // entry for each parameter, or empty. kernels: the target's kernels, null if the compiler makes everything.
 // flops: receives the operation counts of the program as it was built. loops: which equal rounds become
-// loops. attention_bytes: the bytes of scores that attention makes at once, in a loop over groups of heads;
-// 0: all of them. Returns main's new results, for Builder::finish(). Threads: the builder's.
+// loops. groups: the loop over heads that attention becomes, by default none. Returns main's new results, for
+// Builder::finish(). Threads: the builder's.
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations,
                           const stablehlo::KernelLibrary* kernels, stablehlo::ProgramFlops* flops = nullptr,
-                          const LoopRule& loops = {}, int64_t attention_bytes = 0);
+                          const LoopRule& loops = {}, const ops::attention::Groups& groups = {});
 
 // Returns the names of the patterns that make calls of kernels, for KernelLibrary::leaves_out.
 std::vector<std::string> kernel_pattern_names();

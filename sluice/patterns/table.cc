@@ -42,7 +42,8 @@ std::vector<std::string> kernel_pattern_names() {
 
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations, const KernelLibrary* kernels,
-                          stablehlo::ProgramFlops* flops, const LoopRule& rule, int64_t attention_bytes) {
+                          stablehlo::ProgramFlops* flops, const LoopRule& rule,
+                          const ops::attention::Groups& groups) {
   Rewriter r(b, std::move(results), donations);
   if (flops != nullptr) *flops = stablehlo::count_flops(r.operations(), r.results());
   cross_entropy_gradient(r);
@@ -53,7 +54,7 @@ stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
     }
   else
     label_scores(r);
-  attention_in_groups(r, attention_bytes);
+  attention_in_groups(r, groups);
   folds(r);         // after the patterns that match the operations as they are written
   loops(r, rule);   // also of the operations that the patterns made
   sum_of_parts(r);  // the loops know a faster form of both

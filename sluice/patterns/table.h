@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "sluice/ops/attention/groups.h"
 #include "sluice/stablehlo/kernel_library.h"
 #include "sluice/stablehlo/rewriter.h"
 
@@ -23,8 +24,8 @@ void sum_of_parts(Rewriter& r);
 // This one, in the file of cross_entropy_gradient, serves targets whose compiler makes everything.
 void label_scores(Rewriter& r);
 
-// Serves targets without kernels. bytes: of the scores of one group; 0: does nothing.
-void attention_in_groups(Rewriter& r, int64_t bytes);
+// Serves targets without kernels. Does nothing if groups.bytes is 0.
+void attention_in_groups(Rewriter& r, const ops::attention::Groups& groups);
 
 // These patterns serve targets with kernels.
 void attention(Rewriter& r, const KernelLibrary& kernels);

@@ -5,6 +5,7 @@
 
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/recompute.h"
+#include "sluice/device/sharding/shard.h"
 #include "tests/device/dumped_programs.h"
 #include "tests/device/support.h"
 
@@ -88,6 +89,15 @@ std::vector<torch::Tensor> expected(const Case& one, const std::vector<torch::Te
   return {output.detach(), leaves[0].grad(), leaves[1].grad(), leaves[2].grad()};
 }
 
+// A tensor [batch, heads, …] on the device: over a mesh, with the batch and the heads in parts if they
+// divide.
+torch::Tensor placed(const torch::Tensor& x) {
+  const Layout parts({{{"data", "fsdp"}}, {{"tensor"}}, {}, {}});
+  const Mesh over = mesh();
+  if (over.empty() || !parts.misfit(over, x.sizes().vec()).empty()) return x.to(test_device());
+  return shard(x, parts);
+}
+
 // Compares the call and its gradients with the formula; `what` names how the device computes them.
 void check(const Case& one, double p, const std::string& what) {
   const Shape& s = one.shape;
@@ -98,8 +108,7 @@ void check(const Case& one, double p, const std::string& what) {
   const torch::Tensor weights = torch::randn(s.of_queries(), host);
   const torch::Tensor kept = p > 0 ? kept_after(31, s, p, one.dtype) : torch::ones({}, host);
   std::vector<torch::Tensor> leaves;
-  for (const torch::Tensor& input : inputs)
-    leaves.push_back(input.clone().to(test_device()).requires_grad_());
+  for (const torch::Tensor& input : inputs) leaves.push_back(placed(input.clone()).requires_grad_());
   const std::optional<torch::Tensor> mask =
       one.mask.defined() ? std::optional(one.mask.to(test_device())) : std::nullopt;
   torch::manual_seed(31);
@@ -122,17 +131,20 @@ TEST(AttentionDropout, IsTheFormulaWithWhatIsKept) {
   restart();
 }
 
-// A device whose attention makes at most this number of bytes of scores at once, in loops.
+// A device, or several that form a mesh, whose attention makes at most this number of bytes of scores at
+// once, in loops.
 class InGroups {
  public:
-  explicit InGroups(int64_t bytes) {
+  explicit InGroups(int64_t bytes, const std::string& mesh = "") {
     ::setenv("SLUICE_ATTENTION_BYTES", std::to_string(bytes).c_str(), 1);
+    if (!mesh.empty()) ::setenv("SLUICE_MESH", mesh.c_str(), 1);
     DeviceOptions options;
     options.cpu_kernels = false;
     programs_.emplace(options);
   }
   ~InGroups() {
     ::unsetenv("SLUICE_ATTENTION_BYTES");
+    ::unsetenv("SLUICE_MESH");
     restart();
   }
   InGroups(const InGroups&) = delete;
@@ -159,6 +171,29 @@ TEST(AttentionInGroups, IsTheFormula) {
       for (const double p : {0.0, 0.3}) check(one, p, c10::str(bytes, " bytes"));
     EXPECT_GT(device.loops(), 0) << bytes;
   }
+}
+
+// Each device has four sequences with two heads of keys, or all sequences, or a part of the heads. The
+// numbers of bytes are for two sequences of a device, for one head, and for some queries of a head.
+TEST(AttentionInGroups, IsTheFormulaOverAMesh) {
+  if (on_cpu()) GTEST_SKIP();
+  const torch::Tensor at = torch::arange(40);
+  const std::vector<Case> all = {
+      {.name = "causal", .shape = {.batch = 8, .queries = 40, .keys = 40, .size = 8}, .causal = true},
+      {.name = "documents",
+       .shape = {.batch = 8, .queries = 40, .keys = 40, .size = 8},
+       .mask = (at / 15).view({40, 1}).eq((at / 15).view({1, 40}))},
+      {.name = "shared keys, filled up",
+       .shape = {.batch = 8, .heads = 8, .queries = 24, .keys = 40, .size = 8},
+       .mask = torch::randn({8, 1, 1, 40}).lt(1)},
+      {.name = "three sequences", .shape = {.batch = 3, .queries = 40, .keys = 40, .size = 8}}};
+  for (const std::string mesh : {"data=2,tensor=2", "fsdp=2", "tensor=4"})
+    for (const int64_t bytes : {26'000, 6'400, 2'000}) {
+      const InGroups device(bytes, mesh);
+      for (const Case& one : all)
+        check(one, bytes == 6'400 ? 0.3 : 0.0, c10::str(mesh, ", ", bytes, " bytes"));
+      EXPECT_GT(device.loops(), 0) << mesh << ' ' << bytes;
+    }
 }
 
 TEST(AttentionInGroups, KeepsWhatAllAtOnceKeep) {

@@ -154,7 +154,7 @@ TEST(Settings, LoopsOfLayersAreForTpusAndGpus) {
 TEST(Settings, ScoresAtOnce) {
   Variable variable("SLUICE_ATTENTION_BYTES");
   EXPECT_EQ(attention_bytes(""), 0);
-  EXPECT_EQ(attention_bytes("NVIDIA H100 80GB HBM3"), 0);
+  EXPECT_EQ(attention_bytes("NVIDIA H100 80GB HBM3"), 512 << 20);
   EXPECT_EQ(attention_bytes("TPU v5 lite"), 16 << 20);
   EXPECT_EQ(attention_bytes("TPU v6 lite"), 8 << 20);
   EXPECT_EQ(attention_bytes("TPU v3"), 512 << 20);

@@ -259,6 +259,15 @@ std::string laid_out(const std::string& text, const Trace& trace, const Plan& pl
   return stablehlo::with_layouts(text, partitions);
 }
 
+// The batch lies over the axes data and fsdp, and what a tensor axis divides are heads.
+ops::attention::Groups attention_groups(const World& world) {
+  ops::attention::Groups groups{world.attention_bytes};
+  if (world.mesh == nullptr) return groups;
+  groups.batch_devices = world.mesh->size("data") * world.mesh->size("fsdp");
+  groups.head_devices = world.mesh->size("tensor");
+  return groups;
+}
+
 patterns::LoopRule loop_rule(const World& world) {
   if (!world.loops) return {};
   return world.layer_loops ? patterns::kLayerLoops : patterns::kLongLoops;
@@ -323,7 +332,7 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
   }
   stablehlo::ProgramFlops flops;
   outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops, loop_rule(world),
-                              world.attention_bytes);
+                              attention_groups(world));
   std::string text =
       b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice");
   if (world.mesh != nullptr)

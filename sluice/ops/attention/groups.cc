@@ -55,24 +55,34 @@ std::vector<Block> blocks_of(const Operands& in) {
 }
 
 struct Plan {
-  Parts batch, heads;  // heads: of keys
+  Parts batch, heads;  // of what a device has; heads: of keys
   std::vector<Block> blocks;
-  int64_t bytes = 0;  // of scores at once
+  int64_t batch_devices = 1, head_devices = 1;
+  int64_t bytes = 0;  // of scores at once, on all devices of batch and heads
 };
 
 int64_t bytes_of_query(const Operands& in, int64_t keys) {
   return static_cast<int64_t>(stablehlo::dtype_size(compute_type(in.q.dtype()))) * in.sharing() * keys;
 }
 
-Plan plan_of(const Operands& in, int64_t bytes) {
-  const int64_t batch = in.k.dim(0), heads = in.k.dim(1);
-  Plan plan{{batch, batch}, {heads, heads}, blocks_of(in), bytes};
+// Returns the number of devices if they divide the dimension, else 1.
+int64_t dividing(int64_t devices, int64_t whole) { return whole % devices == 0 ? devices : 1; }
+
+Plan plan_of(const Operands& in, const Groups& groups) {
+  Plan plan;
+  plan.batch_devices = dividing(groups.batch_devices, in.k.dim(0));
+  plan.head_devices = dividing(groups.head_devices, in.k.dim(1));
+  const int64_t batch = in.k.dim(0) / plan.batch_devices, heads = in.k.dim(1) / plan.head_devices;
+  plan.batch = {batch, batch};
+  plan.heads = {heads, heads};
+  plan.blocks = blocks_of(in);
+  plan.bytes = groups.bytes * plan.batch_devices * plan.head_devices;
   int64_t of_head = 0;
   // All blocks count: when a round had more heads, a v5e kept some scores outside its fast memory.
   for (const Block& block : plan.blocks) of_head += bytes_of_query(in, block.keys) * block.size();
-  if (of_head <= 0 || batch * heads == 0 || batch * heads * of_head <= bytes) return plan;
-  plan.batch = parts_of(batch, bytes / (heads * of_head));
-  if (heads * of_head > bytes) plan.heads = parts_of(heads, bytes / of_head);
+  if (of_head <= 0 || batch * heads == 0 || batch * heads * of_head <= groups.bytes) return plan;
+  plan.batch = parts_of(batch, groups.bytes / (heads * of_head));
+  if (heads * of_head > groups.bytes) plan.heads = parts_of(heads, groups.bytes / of_head);
   return plan;
 }
 
@@ -95,20 +105,41 @@ Value start_of(Builder& b, const Parts& parts, Value index) {
   return parts.whole % parts.size == 0 ? start : b.minimum(start, number(b, parts.whole - parts.size));
 }
 
-// A part of the dimensions [batch, heads, queries].
+// A part of the dimensions [batch, heads, queries]. A dimension over several devices has the same part of
+// what each device has: it begins at `starts` there.
 struct Part {
   Values starts;
-  Dims sizes;
+  Dims sizes;    // on all devices
+  Dims devices;  // [dimension]
 };
 
 // Returns where the part begins in all dimensions of a tensor, and its sizes. Further dimensions are whole,
 // and so is a dimension of size 1, which broadcasts.
 Part within(Builder& b, const Part& part, const Dims& dims) {
-  Part all{Values(dims.size(), number(b, 0)), dims};
+  Part all{Values(dims.size(), number(b, 0)), dims, Dims(dims.size(), 1)};
   for (size_t i = 0; i < std::min(part.sizes.size(), dims.size()); ++i) {
     if (dims[i] == 1 || dims[i] == part.sizes[i]) continue;
     all.starts[i] = part.starts[i];
     all.sizes[i] = part.sizes[i];
+    all.devices[i] = part.devices[i];
+  }
+  return all;
+}
+
+// Returns the dimensions with devices × what a device has in place of a dimension over several devices.
+Dims apart(const Dims& dims, const Part& part) {
+  Dims all;
+  for (size_t i = 0; i < dims.size(); ++i) {
+    if (part.devices[i] > 1) all.push_back(part.devices[i]);
+    all.push_back(dims[i] / part.devices[i]);
+  }
+  return all;
+}
+Values starts_apart(Builder& b, const Part& part) {
+  Values all;
+  for (size_t i = 0; i < part.starts.size(); ++i) {
+    if (part.devices[i] > 1) all.push_back(number(b, 0));
+    all.push_back(part.starts[i]);
   }
   return all;
 }
@@ -116,13 +147,17 @@ Part within(Builder& b, const Part& part, const Dims& dims) {
 // Returns x's part.
 Value cut(Builder& b, Value x, const Part& part) {
   const Part all = within(b, part, x.dims());
-  return all.sizes == x.dims() ? x : b.dynamic_slice(x, all.starts, all.sizes);
+  if (all.sizes == x.dims()) return x;
+  const Value wide = b.reshape(x, apart(x.dims(), all));
+  return b.reshape(b.dynamic_slice(wide, starts_apart(b, all), apart(all.sizes, all)), all.sizes);
 }
 
 // Returns x with this value as its part.
 Value put(Builder& b, Value x, Value value, const Part& part) {
-  return value.dims() == x.dims() ? value
-                                  : b.dynamic_update_slice(x, value, within(b, part, x.dims()).starts);
+  if (value.dims() == x.dims()) return value;
+  const Part all = within(b, part, x.dims());
+  const Value wide = b.reshape(x, apart(x.dims(), all)), some = b.reshape(value, apart(value.dims(), all));
+  return b.reshape(b.dynamic_update_slice(wide, some, starts_apart(b, all)), x.dims());
 }
 
 // Returns the part for tensors of keys: all of them.
@@ -133,14 +168,16 @@ Part of_keys(Builder& b, const Operands& in, const Part& part) {
   keys.sizes[1] = part.sizes[1] / in.sharing();
   keys.starts.resize(2);
   keys.sizes.resize(2);
+  keys.devices.resize(2);
   return keys;
 }
 
 // The seeds have a dimension in front.
 Value cut_seeds(Builder& b, Value seeds, const Part& part) {
-  Part of_seeds{{number(b, 0)}, {2}};
-  of_seeds.starts.insert(of_seeds.starts.end(), part.starts.begin(), part.starts.end());
-  of_seeds.sizes.insert(of_seeds.sizes.end(), part.sizes.begin(), part.sizes.end());
+  Part of_seeds = part;
+  of_seeds.starts.insert(of_seeds.starts.begin(), number(b, 0));
+  of_seeds.sizes.insert(of_seeds.sizes.begin(), 2);
+  of_seeds.devices.insert(of_seeds.devices.begin(), 1);
   return cut(b, seeds, of_seeds);
 }
 
@@ -167,14 +204,15 @@ Values each_group(Builder& b, const Operands& in, const Plan& plan, const Values
                   const StepOfPart& step) {
   const int64_t sharing = in.sharing();
   const Parts heads{plan.heads.whole * sharing, plan.heads.size * sharing};
-  const Dims sizes = {plan.batch.size, heads.size, in.q.dim(2)};
+  const Dims sizes = {plan.batch.size * plan.batch_devices, heads.size * plan.head_devices, in.q.dim(2)};
+  const Dims devices = {plan.batch_devices, plan.head_devices, 1};
   const int64_t rounds = plan.batch.count() * heads.count();
-  if (rounds == 1) return step(b, {Values(3, number(b, 0)), sizes}, state);
+  if (rounds == 1) return step(b, {Values(3, number(b, 0)), sizes, devices}, state);
   return repeat(b, rounds, state, [&](Builder& b, Value round, const Values& before) {
     const Value per_batch = number(b, heads.count());
     const Value batch = heads.count() == 1 ? round : b.divide(round, per_batch);
     const Value head = plan.batch.count() == 1 ? round : b.remainder(round, per_batch);
-    const Part part{{start_of(b, plan.batch, batch), start_of(b, heads, head), number(b, 0)}, sizes};
+    const Part part{{start_of(b, plan.batch, batch), start_of(b, heads, head), number(b, 0)}, sizes, devices};
     return step(b, part, before);
   });
 }
@@ -207,7 +245,7 @@ Values each_part_of_queries(Builder& b, const Operands& in, const Parts& queries
   const Dims sizes = {in.q.dim(0), in.q.dim(1), queries.size};
   return repeat(b, queries.count(), state, [&](Builder& b, Value round, const Values& before) {
     const Value zero = number(b, 0);
-    return step(b, {{zero, zero, start_of(b, queries, round)}, sizes}, before);
+    return step(b, {{zero, zero, start_of(b, queries, round)}, sizes, Dims(3, 1)}, before);
   });
 }
 
@@ -314,13 +352,13 @@ Values gradient(Builder& b, const Operands& in, const Given& given, const Plan& 
 
 }  // namespace groups_detail
 
-Values in_groups(Builder& b, const stablehlo::Operation& composite, int64_t bytes) {
+Values in_groups(Builder& b, const stablehlo::Operation& composite, const Groups& groups) {
   using namespace groups_detail;
   const bool gradients = composite.is_composite(stablehlo::composites::kAttentionGradient);
   const Operands in = operands_of(composite, gradients ? 1 : 0, gradients ? 2 : 0);
-  const Plan plan = plan_of(in, bytes);
+  const Plan plan = plan_of(in, groups);
   const bool divides = plan.batch.count() * plan.heads.count() > 1 || plan.blocks.size() > 1 ||
-                       parts_of_queries(in, bytes).count() > 1;
+                       parts_of_queries(in, plan.bytes).count() > 1;
   if (!divides) return {};
   if (!gradients) return forward(b, in, plan);
   return gradient(b, in, {composite.operands[0], composite.operands[4], composite.operands[5]}, plan);
