@@ -62,6 +62,11 @@ Values repeat(Builder& b, int64_t count, const Values& state, const Step& step);
 using Combine = std::function<Values(Builder&, const Values& earlier, const Values& later)>;
 Values scan(Builder& b, const Values& operands, const Values& fill, int64_t dim, const Combine& combine);
 
+// Returns the sums or the products of x along `dim` up to each element, or, with `from_end`, from each
+// element on. Like scan(), but faster for many elements: a block's elements are combined one after the other.
+enum class Running : uint8_t { kSum, kProduct };
+Value running(Builder& b, Value x, int64_t dim, Running kind, bool from_end = false);
+
 // Applies one operation to the float argument `self`, computed in the compute type; integers and bool become
 // the default float. Fn: a member function of Builder, or a function of Builder& and Value.
 template <auto Fn>

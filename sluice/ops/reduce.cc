@@ -1,6 +1,7 @@
 // Reductions, and operations that run along a dimension (cumulative sums and similar ones).
 #include <cmath>
 
+#include "sluice/base/error.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/ops/common.h"
 
@@ -300,21 +301,81 @@ Values logsumexp(Emit& e) {
 
 // ---- along a dimension ----
 
-template <Value (Builder::*Fn)(Value, Value)>
-Values cumulative(Emit& e, int neutral) {
+template <Running Kind>
+Values cumulative(Emit& e) {
   Builder& b = e.b;
   Value x = e.tensor("self");
   const DType dtype = e.dtype("dtype").value_or(sum_type(x.dtype()));
   Value wide = to(b, to(b, x, dtype), compute_type(dtype));
-  const Values fill = {b.splat(neutral, Type{wide.dtype(), {}})};
-  const Values result = scan(b, {wide}, fill, wrap_dim(e.integer("dim"), x.rank()),
-                             [](Builder& body, const Values& earlier, const Values& later) {
-                               return Values{(body.*Fn)(earlier[0], later[0])};
-                             });
-  return {to(b, result[0], dtype)};
+  return {to(b, running(b, wide, wrap_dim(e.integer("dim"), x.rank()), Kind), dtype)};
 }
-Values cumsum(Emit& e) { return cumulative<&Builder::add>(e, 0); }
-Values cumprod(Emit& e) { return cumulative<&Builder::multiply>(e, 1); }
+
+// Repeats x, which lacks the dimension `dim` of these dims, along it.
+Value spread_along(Builder& b, Value x, const Dims& dims, int64_t dim) {
+  Dims kept;
+  for (int64_t i = 0; i < static_cast<int64_t>(dims.size()); ++i)
+    if (i != dim) kept.push_back(i);
+  return b.broadcast_in_dim(x, dims, kept);
+}
+
+// Returns the first place along `dim` that has the property, without that dimension; its size if none has.
+Value first_place(Builder& b, Value has, Value places, int64_t dim) {
+  return b.reduce_min(b.select(has, places, number_like(b, static_cast<double>(has.dim(dim)), places)),
+                      {dim});
+}
+
+// The gradient of each row's first zero: the product before it, times the sum of grad times the product of
+// what follows it, up to the row's second zero. `after`: where that is, from the first zero on.
+Value gradient_of_zero(Builder& b, Value grad, Value x, Value y, Value after, Value first, int64_t dim) {
+  const auto d = static_cast<size_t>(dim);
+  const Value none = number_like(b, 0, x), one = number_like(b, 1, x);
+  const Value factors = b.select(b.and_(after, b.not_(first)), x, one);
+  const Value products = running(b, factors, dim, Running::kProduct);
+  const Value later = b.reduce_sum(b.multiply(products, b.select(after, grad, none)), {dim});
+  Dims low(x.dims().size(), 0), high = low;
+  low[d] = 1;
+  high[d] = -1;
+  const Value ahead =
+      b.pad(y, b.splat(1, Type{x.dtype(), {}}), low, high);  // the product before each element
+  return b.multiply(later, b.reduce_sum(b.select(first, ahead, none), {dim}));
+}
+
+// The gradient of y = cumprod(x), as LibTorch computes it: that of x[k] is the sum of grad[i] y[i] / x[k] for
+// i >= k, up to the row's first zero. What follows the first zero has no gradient.
+Value product_gradient(Builder& b, Value grad, Value x, Value y, int64_t dim) {
+  const Value places = b.iota(Type{DType::kS32, x.dims()}, dim), is_zero = is_equal(b, x, 0);
+  const Value zero_at = first_place(b, is_zero, places, dim), zero = spread_along(b, zero_at, x.dims(), dim);
+  const Value before = b.compare(places, zero, Compare::kLt), first = b.compare(places, zero, Compare::kEq);
+  const Value none = number_like(b, 0, x);
+  const Value sums = running(b, b.select(before, b.multiply(y, grad), none), dim, Running::kSum,
+                             /*from_end=*/true);
+  const Value found = b.reduce_or(is_less(b, zero_at, static_cast<double>(x.dim(dim))), all_dims(zero_at));
+  const Value of_zero = b.if_(
+      found,
+      [&](Builder& b, std::span<const Value>) {
+        const Value later = b.compare(places, zero, Compare::kGt);
+        const Value second = first_place(b, b.and_(is_zero, later), places, dim);
+        const Value after =
+            b.and_(b.not_(before), b.compare(places, spread_along(b, second, x.dims(), dim), Compare::kLt));
+        return Values{gradient_of_zero(b, grad, x, y, after, first, dim)};
+      },
+      [&](Builder& b, std::span<const Value>) {
+        return Values{zeros(b, Type{x.dtype(), zero_at.dims()})};
+      })[0];
+  return b.select(before, b.divide(sums, x), b.select(first, spread_along(b, of_zero, x.dims(), dim), none));
+}
+
+Values cumprod_backward(Emit& e) {
+  const Value input = e.tensor("input");
+  const DType dtype = input.dtype();
+  const int64_t dim = wrap_dim(e.integer("dim"), input.rank());
+  for (const char* name : {"grad", "output"})
+    if (!stablehlo::is_float(dtype) || e.tensor(name).type() != input.type())
+      throw_error(Code::kUnimplemented, "the row takes floats of one type and shape");
+  if (input.rank() == 0 || input.dim(dim) <= 1) return {e.tensor("grad")};
+  const Values v = operands(e, compute_type(dtype), {"grad", "input", "output"});
+  return {to(e.b, product_gradient(e.b, v[0], v[1], v[2], dim), dtype)};
+}
 
 // Returns the extreme so far and its position; the last of equal elements wins, and a NaN stays.
 template <Compare Better>
@@ -385,8 +446,9 @@ const Row kRows[] = {
     {.name = "aten::count_nonzero.dim_IntList", .emit = count_nonzero},
     {.name = "aten::cummax", .emit = cumulative_extreme<Compare::kGe>},
     {.name = "aten::cummin", .emit = cumulative_extreme<Compare::kLe>},
-    {.name = "aten::cumprod", .emit = cumprod},
-    {.name = "aten::cumsum", .emit = cumsum},
+    {.name = "aten::cumprod", .emit = cumulative<Running::kProduct>},
+    {.name = "aten::cumprod_backward", .emit = cumprod_backward},
+    {.name = "aten::cumsum", .emit = cumulative<Running::kSum>},
     {.name = "aten::linalg_vector_norm", .emit = vector_norm, .constants = "ord"},
     {.name = "aten::logcumsumexp", .emit = logcumsumexp},
     {.name = "aten::logsumexp", .emit = logsumexp},

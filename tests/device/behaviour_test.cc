@@ -147,6 +147,34 @@ TEST(Backward, MayBeCalledByAnotherThread) {
   expect_same(x.grad(), torch::full({3}, 2.0f), 0);
 }
 
+// LibTorch's own code asks the host whether a factor is 0.
+TEST(Backward, OfACumulativeProductReadsNothing) {
+  if (on_cpu()) GTEST_SKIP() << "needs the device";
+  const torch::Tensor factors = torch::tensor({{1.f, -2.f, 3.f}, {2.f, 0.f, 0.5f}, {0.f, 0.f, 2.f}});
+  const auto gradients = [&](torch::Device device) {
+    const torch::Tensor x = factors.to(device).requires_grad_(), y = torch::cumprod(x, 1);
+    const torch::Tensor weights = ramp({3, 3}).to(device);
+    return torch::autograd::grad({(y * weights).sum()}, {x})[0];
+  };
+  restart();
+  const Counters before = counters();
+  const torch::Tensor found = gradients(test_device());
+  EXPECT_EQ(counters().host_reads, before.host_reads);
+  EXPECT_EQ(counters().cuts, before.cuts);
+  expect_same(found, gradients(torch::kCPU), 1e-6);
+}
+
+TEST(Backward, OfACumulativeProductHasAGradient) {
+  const torch::Tensor factors = torch::tensor({{1.f, -2.f, 3.f}, {2.f, 0.f, 0.5f}, {0.f, 0.f, 2.f}});
+  const auto second = [&](torch::Device device) {
+    const torch::Tensor x = factors.to(device).requires_grad_(), weights = ramp({3, 3}).to(device);
+    const torch::Tensor loss = (torch::cumprod(x, 1) * weights).sum();
+    const torch::Tensor first = torch::autograd::grad({loss}, {x}, {}, std::nullopt, true)[0];
+    return torch::autograd::grad({first.pow(2).sum()}, {x})[0];
+  };
+  expect_same(second(test_device()), second(torch::kCPU), 1e-6);
+}
+
 // Calls that few programs make; most have no row.
 std::vector<std::pair<std::string, std::function<torch::Tensor(const torch::Tensor&)>>> rare_calls() {
   return {

@@ -1,10 +1,12 @@
 // Operations that are composed of others here, because LibTorch offers no such composition for this device:
-// copies of views, the steps of gradient scaling, covariances, and CTC with lengths that are not a part of
-// the program.
+// copies of views, the steps of gradient scaling, covariances, CTC with lengths that are not a part of the
+// program, and the gradient of a cumulative product.
 #include <ATen/Functions.h>
 #include <ATen/TensorOperators.h>
 #include <ATen/core/Reduction.h>
 #include <ATen/ops/cov_native.h>
+#include <ATen/ops/cumprod_backward.h>
+#include <ATen/ops/cumprod_backward_native.h>
 #include <torch/library.h>
 
 #include <algorithm>
@@ -197,6 +199,19 @@ at::Tensor ctc_loss_of_lists(const at::Tensor& log_probs, const at::Tensor& targ
   return reduce_ctc(losses, on_the_device(labels, log_probs), reduction, zero_infinity);
 }
 
+// ---- The gradient of a cumulative product ----
+
+// LibTorch's code asks the host whether a factor is 0; the row does not. The row has no gradient, so
+// LibTorch's code makes second derivatives, and takes the types that the row refuses.
+at::Tensor cumprod_backward(const at::Tensor& grad, const at::Tensor& input, int64_t dim,
+                            const at::Tensor& output) {
+  const bool one_type = input.is_floating_point() && grad.scalar_type() == input.scalar_type() &&
+                        output.scalar_type() == input.scalar_type();
+  if (at::GradMode::is_enabled() || !one_type) return at::native::cumprod_backward(grad, input, dim, output);
+  const at::AutoDispatchBelowAutograd below;
+  return at::cumprod_backward(grad, input, dim, output);
+}
+
 }  // namespace
 
 void register_composites() {
@@ -216,6 +231,9 @@ void register_composites() {
     both->impl("ctc_loss.Tensor", TORCH_FN(ctc_loss_of_tensors));
     both->impl("ctc_loss.IntList", TORCH_FN(ctc_loss_of_lists));
   }
+  static auto* autograd =
+      new torch::Library(torch::Library::IMPL, "aten", c10::DispatchKey::AutogradXLA, __FILE__, __LINE__);
+  autograd->impl("cumprod_backward", TORCH_FN(cumprod_backward));
 }
 
 }  // namespace sluice::device
