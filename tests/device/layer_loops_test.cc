@@ -3,7 +3,7 @@
 #include "sluice/device/recompute.h"
 #include "sluice/device/sharding/shard.h"
 #include "tests/device/dumped_programs.h"
-#include "tests/device/support.h"
+#include "tests/device/mesh_support.h"
 
 namespace sluice::tests {
 namespace {
@@ -111,12 +111,10 @@ Tensors train(const Task& task) {
 // Trains with loops of layers and without them.
 Tensors train_in(const Task& task, bool loops, DeviceOptions options = {}) {
   options.layer_loops = loops;
-  options.cache = false;
-  if (is_initialized()) shutdown();
   if (task.mesh.empty())
-    init(options);
+    restart(options);
   else
-    init(Mesh::parse(task.mesh), options);
+    open_mesh(task.mesh, options);
   return train(task);
 }
 

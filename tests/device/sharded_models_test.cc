@@ -3,9 +3,8 @@
 #include <map>
 
 #include "sluice/device/sharding/shard.h"
-#include "sluice/device/storage.h"
 #include "sluice/models/language/language.h"
-#include "tests/device/support.h"
+#include "tests/device/mesh_support.h"
 
 namespace sluice::tests {
 namespace {
@@ -13,18 +12,11 @@ namespace {
 using testing::HasSubstr;
 namespace nn = torch::nn;
 
-void open_mesh(const std::string& mesh) {
-  if (is_initialized()) shutdown();
-  DeviceOptions options;
-  options.cache = false;
-  init(Mesh::parse(mesh), options);
-}
-
 constexpr double kLearningRate = 1e-3;
 
 // Relative to the largest value, or to a step of the optimizer for a bias that has hardly moved from 0.
 double error_of(const torch::Tensor& found, const torch::Tensor& wanted) {
-  return ((found - wanted).abs().max() / wanted.abs().max().clamp_min(kLearningRate)).item<double>();
+  return relative_error(found, wanted, kLearningRate);
 }
 
 struct Training {
@@ -68,16 +60,7 @@ void expect_equal_trainings(const Training& found, const Training& wanted) {
     EXPECT_LT(error_of(found.weights.at(name), weight), 3e-5) << name;
 }
 
-class ShardedModels : public testing::Test {
- protected:
-  void SetUp() override {
-    if (on_cpu()) GTEST_SKIP() << "LibTorch's CPU has no mesh";
-    torch::set_num_threads(1);
-  }
-  void TearDown() override {
-    if (is_initialized()) shutdown();
-  }
-};
+class ShardedModels : public MeshTest {};
 
 models::LanguageOptions one_layer(const char* preset) {
   models::LanguageOptions options = models::language_preset(preset);
@@ -183,9 +166,7 @@ TEST_F(ShardedModels, AKeptGradientTakesABlockOfEachDevice) {
   nn::Linear layer(512, 256);
   shard(*layer);
   layer(shard_batch(ramp({8, 512}))).sum().backward();
-  sync_and_wait();
-  const auto& buffers = device::LazyStorage::of(layer->weight.grad())->data->buffers;
-  EXPECT_EQ(buffers.front().type().bytes(), 512 * 256 * 4 / 4);
+  EXPECT_EQ(bytes_on_device(layer->weight.grad()), 512 * 256 * 4 / 4);
 }
 
 torch::Tensor after_lbfgs(const std::string& mesh) {

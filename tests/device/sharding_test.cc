@@ -4,8 +4,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/device/capture/capture.h"
-#include "sluice/device/storage.h"
-#include "tests/device/support.h"
+#include "tests/device/mesh_support.h"
 
 namespace sluice::tests {
 namespace {
@@ -58,25 +57,9 @@ struct Trained {
   int64_t programs = 0;
 };
 
-int64_t bytes_on_device(const torch::Tensor& tensor) {
-  sync_and_wait();
-  return static_cast<int64_t>(device::LazyStorage::of(tensor)->data->buffers.front().type().bytes());
-}
-
-DeviceOptions without_cache() {
-  DeviceOptions options;
-  options.cache = false;
-  return options;
-}
-
-void restart_with(const std::string& mesh) {
-  if (is_initialized()) shutdown();
-  init(Mesh::parse(mesh), without_cache());
-}
-
 // Trains a decoder for ten steps of Adam; each step has other tokens.
 Trained train(const std::string& mesh, double dropout = 0) {
-  restart_with(mesh);
+  open_mesh(mesh);
   torch::manual_seed(5);
   TinyDecoder model(dropout);
   shard(*model);
@@ -108,10 +91,6 @@ Trained train(const std::string& mesh, double dropout = 0) {
   return run;
 }
 
-double relative_error(const torch::Tensor& found, const torch::Tensor& wanted) {
-  return ((found - wanted).abs().max() / wanted.abs().max()).item<double>();
-}
-
 void expect_equal_runs(const Trained& found, const Trained& wanted) {
   EXPECT_LT(wanted.losses.back(), wanted.losses.front());
   EXPECT_LT(relative_error(torch::tensor(found.losses), torch::tensor(wanted.losses)), 1e-5);
@@ -120,16 +99,7 @@ void expect_equal_runs(const Trained& found, const Trained& wanted) {
     EXPECT_LT(relative_error(found.weights[i], wanted.weights[i]), 1e-5) << "weight " << i;
 }
 
-class Sharding : public testing::Test {
- protected:
-  void SetUp() override {
-    if (on_cpu()) GTEST_SKIP() << "LibTorch's CPU has no mesh";
-    torch::set_num_threads(1);
-  }
-  void TearDown() override {
-    if (is_initialized()) shutdown();
-  }
-};
+class Sharding : public MeshTest {};
 
 TEST_F(Sharding, TrainingsEqualOneDevice) {
   const Trained one = train("fsdp=1");
@@ -174,7 +144,7 @@ TEST_F(Sharding, TheExampleOfThePage) {
 }
 
 TEST_F(Sharding, ReadingSeesTheWholeValue) {
-  restart_with("data=2,fsdp=2");
+  open_mesh("data=2,fsdp=2");
   EXPECT_EQ(mesh().str(), "data=2,fsdp=2");
   EXPECT_EQ(replicas(), 1);
   const torch::Tensor host = ramp({8, 6});
@@ -208,7 +178,7 @@ TEST_F(Sharding, ReadingSeesTheWholeValue) {
 }
 
 TEST_F(Sharding, WhatDoesNotFitIsRefused) {
-  restart_with("fsdp=4");
+  open_mesh("fsdp=4");
   EXPECT_THAT(
       thrown([] {
         shard(torch::ones({6, 4}), Layout::along(2, 0, {"fsdp"}));
@@ -225,17 +195,16 @@ TEST_F(Sharding, WhatDoesNotFitIsRefused) {
   EXPECT_THAT(warned([&] { shard(*odd); }),
               HasSubstr("weight: fsdp=4 divides no free dimension of [511, 1023]"));
   EXPECT_THAT(thrown([&] { shard(*odd, {{"wieght", "fsdp", 0}}); }), HasSubstr("the nearest name is weight"));
-  shutdown();
   EXPECT_THAT(thrown([] {
-                DeviceOptions options = without_cache();
+                DeviceOptions options;
                 options.devices = 3;
-                init(Mesh({{"fsdp", 4}}), options);
+                open_mesh("fsdp=4", options);
               }),
               HasSubstr("the mesh fsdp=4 needs 4 devices, found 3"));
   EXPECT_THAT(thrown([] {
-                DeviceOptions options = without_cache();
+                DeviceOptions options;
                 options.processes = 2;
-                init(Mesh({{"fsdp", 4}}), options);
+                open_mesh("fsdp=4", options);
               }),
               HasSubstr("XLA's CPU plugin has no programs over several processes"));
 }
@@ -243,7 +212,7 @@ TEST_F(Sharding, WhatDoesNotFitIsRefused) {
 // Reads and writes at places that move from step to step become dynamic slices, whose places a partitioner
 // may clamp block by block.
 TEST_F(Sharding, SlicesAtMovingPlaces) {
-  restart_with("data=2,fsdp=2");
+  open_mesh("data=2,fsdp=2");
   const std::vector<Layout> layouts = {
       Layout::along(2, 0, {"fsdp"}), Layout::along(2, 1, {"fsdp"}), Layout::along(2, 0, {"data", "fsdp"}),
       Layout::along(2, 1, {"data", "fsdp"}), Layout({{{"fsdp"}}, {{"data"}}})};
@@ -271,7 +240,7 @@ TEST_F(Sharding, SlicesAtMovingPlaces) {
 
 // Operations without a row, and captured functions, see whole values.
 TEST_F(Sharding, FallbacksAndCapturedSteps) {
-  restart_with("fsdp=4");
+  open_mesh("fsdp=4");
   const torch::Tensor host = ramp({8, 4});
   const torch::Tensor x = shard(host, Layout::along(2, 0, {"fsdp"}));
   EXPECT_TRUE(torch::equal(torch::histc(x, 5, -2, 2).cpu(), torch::histc(host, 5, -2, 2)));
