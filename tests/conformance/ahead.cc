@@ -22,6 +22,7 @@
 #include "sluice/estimate/ahead_worker.h"
 #include "sluice/estimate/peak.h"
 #include "sluice/pjrt/machine/find_plugin.h"
+#include "tests/common/program.h"
 #include "tests/conformance/call.h"
 #include "tests/conformance/choose.h"
 #include "tests/conformance/sample.h"
@@ -233,10 +234,5 @@ int run(int argc, char** argv) {
 }  // namespace sluice::conformance
 
 int main(int argc, char** argv) {
-  try {
-    return sluice::conformance::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "conformance: %s\n", error.what());
-    return 2;
-  }
+  return sluice::tests::run_program("conformance", sluice::conformance::run, argc, argv);
 }

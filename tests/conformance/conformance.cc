@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
+#include "tests/common/program.h"
 #include "tests/common/under_test.h"
 #include "tests/conformance/check.h"
 #include "tests/conformance/choose.h"
@@ -187,10 +188,5 @@ int run(int argc, char** argv) {
 }  // namespace sluice::conformance
 
 int main(int argc, char** argv) {
-  try {
-    return sluice::conformance::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "conformance: %s\n", error.what());
-    return 2;
-  }
+  return sluice::tests::run_program("conformance", sluice::conformance::run, argc, argv);
 }

@@ -18,6 +18,7 @@
 #include <thread>
 
 #include "sluice/base/clock.h"
+#include "tests/common/program.h"
 #include "tests/common/under_test.h"
 #include "tests/conformance/choose.h"
 #include "tests/conformance/partitioned/runner.h"
@@ -294,10 +295,5 @@ int run(int argc, char** argv) {
 }  // namespace sluice::conformance
 
 int main(int argc, char** argv) {
-  try {
-    return sluice::conformance::run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "conformance, partitioned: %s\n", error.what());
-    return 2;
-  }
+  return sluice::tests::run_program("conformance, partitioned", sluice::conformance::run, argc, argv);
 }

@@ -13,6 +13,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/device/device.h"
 #include "sluice/device/sharding/shard.h"
+#include "tests/common/program.h"
 #include "tests/fuzz/models/model.h"
 
 namespace sluice::fuzz {
@@ -278,20 +279,19 @@ class Fuzzer {
   int64_t models_ = 0, rounded_ = 0, differences_ = 0;
 };
 
+int run(int argc, char** argv) {
+  const Options options = parse(argc, argv);
+  if (options.help) {
+    std::fputs(kHelp, stdout);
+    return 0;
+  }
+  torch::set_num_threads(1);
+  return Fuzzer(options).run();
+}
+
 }  // namespace
 }  // namespace sluice::fuzz
 
 int main(int argc, char** argv) {
-  try {
-    const sluice::fuzz::Options options = sluice::fuzz::parse(argc, argv);
-    if (options.help) {
-      std::fputs(sluice::fuzz::kHelp, stdout);
-      return 0;
-    }
-    torch::set_num_threads(1);
-    return sluice::fuzz::Fuzzer(options).run();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fuzz_models: %s\n", error.what());
-    return 2;
-  }
+  return sluice::tests::run_program("fuzz_models", sluice::fuzz::run, argc, argv);
 }

@@ -14,6 +14,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/device/device.h"
+#include "tests/common/program.h"
 #include "tests/fuzz/programs/program.h"
 
 namespace sluice::fuzz {
@@ -434,20 +435,19 @@ int run_jobs(const Options& options, int argc, char** argv) {
   return worst;
 }
 
+int run(int argc, char** argv) {
+  const auto options = parse(argc, argv);
+  if (!options) return 0;
+  if (options->jobs > 1) return run_jobs(*options, argc, argv);
+  at::set_num_threads(1);
+  Quiet quiet;
+  c10::WarningUtils::set_warning_handler(&quiet);
+  return Fuzzer(*options).run();
+}
+
 }  // namespace
 }  // namespace sluice::fuzz
 
 int main(int argc, char** argv) {
-  try {
-    const auto options = sluice::fuzz::parse(argc, argv);
-    if (!options) return 0;
-    if (options->jobs > 1) return sluice::fuzz::run_jobs(*options, argc, argv);
-    at::set_num_threads(1);
-    sluice::fuzz::Quiet quiet;
-    c10::WarningUtils::set_warning_handler(&quiet);
-    return sluice::fuzz::Fuzzer(*options).run();
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "fuzz_programs: %s\n", error.what());
-    return 2;
-  }
+  return sluice::tests::run_program("fuzz_programs", sluice::fuzz::run, argc, argv);
 }
