@@ -9,9 +9,9 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 
-#include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/private_file.h"
+#include "sluice/base/files/user_folders.h"
 #include "sluice/base/formats/parse_json.h"
 
 namespace sluice::pod {
@@ -116,10 +116,7 @@ std::string ids_of(const std::vector<RunRecord>& runs) {
 
 }  // namespace
 
-std::string runs_folder() {
-  const auto state = base::environment("XDG_STATE_HOME");
-  return base::join_path(state.value_or(base::expand_home("~/.local/state")), "sluice/runs");
-}
+std::string runs_folder() { return base::join_path(base::user_state_folder(), "runs"); }
 
 std::string run_folder(const std::string& id) { return base::join_path(runs_folder(), id); }
 

@@ -10,10 +10,10 @@
 #include <string_view>
 #include <thread>
 
-#include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/private_file.h"
 #include "sluice/base/files/trusted_file.h"
+#include "sluice/base/files/user_folders.h"
 #include "sluice/base/formats/crc32c.h"
 #include "sluice/base/formats/sha256.h"
 #include "sluice/base/text/strings.h"
@@ -52,10 +52,8 @@ bool take_all(std::string_view& bytes, std::vector<Number>& numbers) {
 }  // namespace
 
 std::string usual_survey_folder() {
-  if (const auto cache = base::environment("XDG_CACHE_HOME"))
-    return base::join_path(*cache, "sluice/surveys");
-  if (const auto home = base::environment("HOME")) return base::join_path(*home, ".cache/sluice/surveys");
-  return "";
+  const std::string folder = base::user_cache_folder();
+  return folder.empty() ? "" : base::join_path(folder, "surveys");
 }
 
 void forget_old_surveys(const std::string& folder, std::uint64_t most) {

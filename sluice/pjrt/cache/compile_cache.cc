@@ -13,6 +13,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/trusted_file.h"
+#include "sluice/base/files/user_folders.h"
 #include "sluice/base/formats/sha256.h"
 #include "sluice/base/log.h"
 #include "sluice/pjrt/cache/remote_cache.h"
@@ -101,12 +102,6 @@ base::Status make_private_folder(const std::string& path) {
   return base::fail_errno(errno, "make the folder", path);
 }
 
-std::string folder_of_user() {
-  if (const auto cache = base::environment("XDG_CACHE_HOME")) return base::join_path(*cache, "sluice");
-  if (const auto home = base::environment("HOME")) return base::join_path(*home, ".cache/sluice");
-  return "";
-}
-
 // The keys of entries that turned out to be unusable. A place beyond this machine has them too; the program
 // that is compiled instead replaces them there.
 class Unusable {
@@ -139,11 +134,11 @@ Unusable& unusable() {
 std::string default_cache_directory() {
   const auto chosen = base::environment("SLUICE_CACHE_DIR");
   if (chosen && is_remote_cache(*chosen)) {
-    const std::string above = folder_of_user();
+    const std::string above = base::user_cache_folder();
     return above.empty() ? "" : local_folder_of(*chosen, above);
   }
   if (chosen) return *chosen == "off" ? "" : base::expand_home(*chosen);
-  return folder_of_user();
+  return base::user_cache_folder();
 }
 
 std::string CompileCache::key(std::initializer_list<std::string_view> parts) {

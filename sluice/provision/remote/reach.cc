@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/private_file.h"
+#include "sluice/base/files/user_folders.h"
 #include "sluice/google/operation.h"
 #include "sluice/provision/remote/keys.h"
 #include "sluice/provision/remote/members.h"
@@ -215,10 +215,7 @@ void warn_of_internal_addresses(Cloud& cloud, const Slice& slice) {
 
 }  // namespace
 
-std::string reach_folder() {
-  const auto state = base::environment("XDG_STATE_HOME");
-  return base::join_path(state.value_or(base::expand_home("~/.local/state")), "sluice/tpu");
-}
+std::string reach_folder() { return base::join_path(base::user_state_folder(), "tpu"); }
 
 bool is_config_of(const std::string& ssh_config, const std::string& name) {
   return ssh_config.starts_with(reach_folder() + "/") && ssh_config.ends_with("." + name + "/ssh_config");
