@@ -15,7 +15,9 @@
 namespace sluice::pjrt {
 namespace compile_claim_detail {
 
-// Returns a file open for locking, which is made if it is missing; negative if that fails.
+// Returns a file open for locking, which is made if it is missing; negative if that fails. Each entry has a
+// file of its own, which is open for writing: base::FolderLock would let one program at a time be compiled,
+// and NFS gives its exclusive lock only for files that are open for writing.
 int open_lock(const std::string& path) {
   // In a shared and trusted folder the other users wait, too.
   const mode_t mode = base::environment_flag("SLUICE_CACHE_TRUST", false) ? 0666 : 0600;
