@@ -22,14 +22,20 @@ std::unordered_map<const c10::TensorImpl*, Parameter>& parameters() {
   return all;
 }
 
+// Returns whether the program that is about to be compiled computes the gradient, and nobody chose a layout
+// for it.
+bool awaits_layout(const at::Tensor& gradient) {
+  if (!on_device(gradient)) return false;
+  const LazyStorage& storage = *LazyStorage::of(gradient);
+  return storage.state == LazyStorage::State::kPending && storage.layout == nullptr;
+}
+
 void lay_out(const at::Tensor& gradient, const at::Tensor& parameter, const Mesh& mesh) {
-  const bool is_plain = on_device(gradient) && gradient.sizes() == parameter.sizes() &&
-                        gradient.is_contiguous() && gradient.storage_offset() == 0;
-  if (!is_plain) return;
   LazyStorage& storage = *LazyStorage::of(gradient);
-  const bool covers = static_cast<size_t>(gradient.numel()) * gradient.itemsize() == storage.nbytes();
-  if (covers && storage.layout == nullptr)
-    storage.layout = fitting(LazyStorage::of(parameter)->layout, mesh, gradient.sizes());
+  const bool covers = gradient.sizes() == parameter.sizes() && gradient.is_contiguous() &&
+                      gradient.storage_offset() == 0 &&
+                      static_cast<size_t>(gradient.numel()) * gradient.itemsize() == storage.nbytes();
+  if (covers) storage.layout = fitting(LazyStorage::of(parameter)->layout, mesh, gradient.sizes());
 }
 
 }  // namespace
@@ -49,7 +55,7 @@ void lay_out_gradients(const Mesh& mesh) {
       continue;
     }
     const at::Tensor& gradient = std::as_const(*parameter.unsafeGetTensorImpl()).grad();
-    if (on_device(parameter)) lay_out(gradient, parameter, mesh);
+    if (awaits_layout(gradient) && on_device(parameter)) lay_out(gradient, parameter, mesh);
     ++item;
   }
 }

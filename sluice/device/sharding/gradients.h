@@ -14,7 +14,7 @@ namespace sluice::device {
 // From now on the gradient of this parameter lies like the parameter, as long as that has a layout. Takes the
 // trace's lock.
 void lay_out_gradient_of(const at::Tensor& parameter);
-// Gives the gradients that these parameters have now the parameters' layouts. Needs the trace's lock.
+// Gives the gradients of these parameters that are pending the parameters' layouts. Needs the trace's lock.
 void lay_out_gradients(const Mesh& mesh);
 
 }  // namespace sluice::device
