@@ -88,8 +88,8 @@ TEST_F(Verbs, EmptyValuesAreMistakes) {
   EXPECT_THAT(mistake({"make", "--resume", ""}), HasSubstr("--resume: expected a text or no word at all"));
   EXPECT_THAT(mistake({"data", "pack", "--spot", "--ttl", ""}), HasSubstr("--ttl: "));
   // Of these CLI11 would take the next word for the value.
-  EXPECT_THAT(mistake({"make", "--ttl=", "--spot"}), HasSubstr("--ttl: expected a text behind ="));
-  EXPECT_THAT(mistake({"make", "--spot="}), HasSubstr("--spot: expected no value, true or false behind ="));
+  EXPECT_THAT(mistake({"make", "--ttl=", "--spot"}), HasSubstr("--ttl: expected a text after ="));
+  EXPECT_THAT(mistake({"make", "--spot="}), HasSubstr("--spot: expected no value, true or false after ="));
   EXPECT_THAT(mistake({"make", "--ttl", "--spot"}),
               HasSubstr("--ttl: expected a text, found --spot; is a variable"));
   EXPECT_THAT(mistake({"run", "--ttl", "--", "true"}), HasSubstr("--ttl: expected a text, found --;"));

@@ -31,7 +31,7 @@ Verb completion_verb() {
           .footer =
               "`make install` puts it where the shells look for it. Otherwise, for this user:\n"
               "  eval \"$(sluice completion bash)\"        in ~/.bashrc\n"
-              "  eval \"$(sluice completion zsh)\"         in ~/.zshrc, behind compinit\n"
+              "  eval \"$(sluice completion zsh)\"         in ~/.zshrc, after compinit\n"
               "  sluice completion fish | source         in ~/.config/fish/config.fish",
           .add_flags =
               [shell](CLI::App& app) {

@@ -150,7 +150,7 @@ base::Status HostCollectives::wait_for_others(std::unique_lock<std::mutex>& lock
   }
   if (!meeting.failed) return {};
   if (error_) return tl::unexpected<Error>(*error_);
-  return base::fail(Code::kAborted, mine.place(), ": the collectives were reset meanwhile");
+  return base::fail(Code::kAborted, mine.place(), ": the collectives were reset while this call waited");
 }
 
 std::string HostCollectives::missing(const Meeting& meeting) const {

@@ -161,7 +161,7 @@ std::vector<uint32_t> checked_prompt(const models::LanguageOptions& model, std::
     if (prompt[place] >= model.vocabulary)
       refuse("the prompt's token ", prompt[place], " at place ", place,
              " is not below the vocabulary's size, ", model.vocabulary,
-             ": the tokenizer is of another model");
+             ": the tokenizer belongs to another model");
   const auto length = static_cast<int64_t>(prompt.size());
   if (length + tokens > model.positions)
     refuse("the prompt has ", length, " tokens, and ", tokens,

@@ -84,7 +84,7 @@ size_t PassageScorer::add(Passage passage) {
   for (size_t place = 0; place < passage.ids.size(); ++place)
     if (passage.ids[place] >= options.vocabulary)
       refuse("the token ", passage.ids[place], " at place ", place, " is not below the vocabulary's size, ",
-             options.vocabulary, ": the tokenizer is of another model");
+             options.vocabulary, ": the tokenizer belongs to another model");
   const int64_t length = score_detail::length_of_batch(options, read);
   auto& rows = waiting_[length];
   rows.push_back({sums_.size(), std::move(passage)});

@@ -51,8 +51,7 @@ base::Result<std::vector<Worker>> remote_workers(std::string_view hosts, int per
     auto& here = workers_of[name];
     if (!here.empty() && per_host > 1)
       return base::fail(Code::kInvalidArgument, "host ", name,
-                        " comes twice: with several processes per host ",
-                        "each host stands once in the list");
+                        " comes twice: with several processes per host, name each host once");
     for (int i = 0; i < per_host; ++i) {
       here.push_back(workers.size());
       const int host_index =

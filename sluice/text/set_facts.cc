@@ -54,7 +54,7 @@ base::Status keep_tokenizer(const std::string& path, const std::string& folder, 
     if (!overwrite)
       return base::fail(
           Code::kAlreadyExists, kept,
-          " is of another tokenizer: sets of one folder share theirs. Choose another folder, or "
+          " belongs to another tokenizer: all sets of a folder share one. Choose another folder, or "
           "--overwrite when nothing in it is needed any more");
   }
   SLUICE_OK(base::make_directories(folder));

@@ -502,8 +502,7 @@ TEST(Trainer, ATrialKeepsNothing) {
   EXPECT_EQ(result.steps, 3);
   EXPECT_EQ(result.exit_status, kDone);
   EXPECT_THAT(out, testing::HasSubstr("Samples=48, "));
-  EXPECT_THAT(out,
-              testing::HasSubstr("The trial of 3 steps and their test went well; nothing of it is kept.\n"));
+  EXPECT_THAT(out, testing::HasSubstr("The trial of 3 steps and their test succeeded; no file was kept.\n"));
   EXPECT_FALSE(base::path_exists(folder.path("run")));
   options.resume.from_last = true;
   EXPECT_THROW(check(options), Error);

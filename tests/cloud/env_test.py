@@ -82,7 +82,7 @@ class LifeTest(unittest.TestCase):
                 self.assertEqual(requests(unasked.stdout), requests(asked.stdout))
                 self.assertEqual(len(requests(unasked.stdout)), 12)
                 self.assertIn("note: there are no credentials of Google's here", unasked.stderr)
-                self.assertIn("this is what would be done if nothing of it existed", unasked.stderr)
+                self.assertIn("these are the steps for a new project", unasked.stderr)
                 self.assertNotIn("is as sluice-env.toml says", unasked.stderr)
             plan = json.loads(world.run("plan", "--json", **nobody).stdout)
             whole = json.loads(world.run("plan", "--json").stdout)

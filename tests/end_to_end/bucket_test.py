@@ -175,7 +175,7 @@ def update(run, work):
     check(objects(run, f"{ROOT}/set/train-*.tar", work) ==
           {path.name: path.read_bytes() for path in (work / "local").glob("train-*.tar")}, "the updated shards differ")
     again = run("train", *flags, "--epochs", 2, "--resume")
-    check("epoch 2 is of other data than the run was begun with: the shards have the same names and numbers of samples, but "
+    check("epoch 2 reads other data than the run began with: the shards have the same names and numbers of samples, but "
           "other contents than they had" in again, "an epoch of a set that was changed:", again[-1500:])
 
 

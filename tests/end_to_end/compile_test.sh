@@ -22,20 +22,20 @@ for kind in junk empty; do
   grep -q 'SLUICE_DUMP=FOLDER writes such files' "$work/err" || fail "$kind: $(cat "$work/err")"
 done
 expect 2 '--model is for the models that sluice has; --program' "$program" compile --topology v3-8 --program "$work/broken.mlir" --model mlp
-expect 2 'a command behind -- is a program of its own' "$program" estimate --slices v3-8 --model mlp -- true
+expect 2 'a command after -- is a program of its own' "$program" estimate --slices v3-8 --model mlp -- true
 expect 2 "there is no model 'resnet51'; did you mean resnet50? Known: mlp, resnet50, resnet18_cifar" \
   "$program" compile --topology v3-8 --model resnet51
 
-expect 2 '--program and a command behind -- are two programs' "$program" compile --topology v3-8 --program "$work/broken.mlir" -- true
+expect 2 '--program and a command after -- are two programs' "$program" compile --topology v3-8 --program "$work/broken.mlir" -- true
 expect 2 "--cache keeps the programs of a run, so it needs the run's command" "$program" compile --topology v3-8 --cache "$work/programs" --model mlp
-expect 2 '--cache is for TPU slices, and h100-1 is none' "$program" compile --topology h100 --cache "$work/programs" -- true
+expect 2 '--cache is for TPU slices, and h100-1 is not a TPU slice: a GPU' "$program" compile --topology h100 --cache "$work/programs" -- true
 expect 2 'an estimate needs a TPU slice, and h100-8 is a GPU' "$program" estimate --slices h100-8
 "$program" estimate --help >"$work/help"
 if grep -q h100 "$work/help"; then fail 'the help of estimate names a GPU, for which it has no answer'; fi
 expect 2 'which has 8 devices: the mesh fsdp=16 needs 16 devices, found 8' "$program" compile --topology v3-8 --mesh fsdp=16 --model mlp
 expect 2 '"fdsp" is not an axis of a mesh' "$program" compile --topology v3-8 --mesh fdsp=8 --model mlp
 expect 2 '--mesh auto is for `sluice estimate`' "$program" compile --topology v3-8 --mesh auto --model mlp
-expect 2 '--mesh is for TPU slices, and h100-8 is none' "$program" compile --topology h100-8 --mesh fsdp=8 --model mlp
+expect 2 '--mesh is for TPU slices, and h100-8 is not a TPU slice: leave out --mesh, or name a slice such as v3-8' "$program" compile --topology h100-8 --mesh fsdp=8 --model mlp
 expect 2 'the text of --program has its mesh' "$program" compile --topology v3-8 --mesh fsdp=8 --program "$work/broken.mlir"
 expect 2 '--max-batch is for the models that sluice has' "$program" compile --topology v3-8 --max-batch -- true
 

@@ -77,7 +77,7 @@ expect 0 '' "${changing[@]}" --epochs 1
 printf '%d' $((($(cat "$work/fixed/0000030.cls") + 1) % 3)) >"$work/class"
 mv "$work/class" "$work/fixed/0000030.cls"
 expect 0 '' "$program" data update "$work/changing/*.tar" "$work/fixed"
-expect 0 'epoch 2 is of other data than the run was begun with: the shards have the same names' "${changing[@]}" --epochs 2
+expect 0 'epoch 2 reads other data than the run began with: the shards have the same names' "${changing[@]}" --epochs 2
 
 # Data.
 expect 1 "$work/nothing" "${train[@]}" --train "$work/nothing.tar" --classes 3

@@ -213,7 +213,7 @@ class Doctor(unittest.TestCase):
         self.assertRegex(done.stdout, rf"\b{process.pid}\b")
         self.assertIsNotNone(wait_for("its end", lambda: process.poll() is not None))
         self.assertIsNone(other.poll())  # and nothing else
-        self.assertIn("nothing of yours holds a chip", self.run_doctor("--fix", "--yes", status=0).stderr)
+        self.assertIn("no process of yours holds a chip", self.run_doctor("--fix", "--yes", status=0).stderr)
 
     def test_flags_that_do_not_fit(self):
         self.run_doctor("--yes", status=2)

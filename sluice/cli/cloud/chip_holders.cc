@@ -91,7 +91,7 @@ int end_own_holders(const HolderHosts& hosts, const std::function<bool(size_t co
   const char* verb = hosts.verb.c_str();
   if (others > 0) std::fprintf(stderr, "sluice %s: %zu of these are other users' and stay\n", verb, others);
   if (own.empty()) {
-    std::fprintf(stderr, "sluice %s: nothing of yours holds a chip\n", verb);
+    std::fprintf(stderr, "sluice %s: no process of yours holds a chip\n", verb);
     return silent == 0 ? 0 : 1;
   }
   if (!may_end(count)) {

@@ -156,9 +156,10 @@ int plan_or_do(EnvFlags& flags, PlanOptions::Verb verb, bool only_plan) {
   add_unreachable(settings, survey, plan);
   std::vector<std::string> warnings;
   if (!asks) {
-    warnings.push_back(str(kNoCredentials,
-                           ", so that nobody was asked: this is what would be done if nothing of it existed, "
-                           "and services, permissions, quotas and names were not looked at"));
+    warnings.push_back(
+        str(kNoCredentials,
+            ", so Google Cloud was not asked: these are the steps for a new project; services, "
+            "permissions, quotas and names are not checked"));
   } else if (plan.problems.empty()) {
     auto found = value_or_fail(provision::check_project(cloud, settings, survey, plan));
     plan.problems.insert(plan.problems.end(), found.problems.begin(), found.problems.end());
@@ -221,7 +222,7 @@ int destroy(EnvFlags& flags) {
   say_all("", plan.problems);
   if (!plan.problems.empty()) return 1;
   if (plan.steps.empty())
-    cloud.say(str("there is nothing of an environment ", settings.name, " in ", settings.project));
+    cloud.say(str("the environment ", settings.name, " does not exist in ", settings.project));
   if (!plan.changes()) return say_unreachable(survey.gaps.unreachable);
   std::vector<Piece> going;
   for (const Step& step : plan.steps)
@@ -295,7 +296,7 @@ int show(EnvFlags& flags) {
                     piece.type.empty() ? "-" : piece.type, piece.zone.empty() ? "-" : piece.zone,
                     piece.address.empty() ? "-" : piece.address, provision::dollars(piece.hourly)});
   if (pieces.empty()) {
-    std::printf("There is nothing of an environment %s in %s.\n", settings.name.c_str(),
+    std::printf("The environment %s does not exist in %s.\n", settings.name.c_str(),
                 settings.project.c_str());
   } else {
     base::print_table(rows);

@@ -120,7 +120,7 @@ Verb ssh_verb() {
           .footer =
               "sluice tpu ssh NAME                          a shell on worker 0\n"
               "sluice tpu ssh NAME --worker all -- COMMAND…  on all, as `sluice tpu run` does\n"
-              "One word behind -- is a line for the shell there; several are a command and its arguments.",
+              "One word after -- is a line for the shell there; several are a command and its arguments.",
           .add_flags =
               [flags, words](CLI::App& app) {
                 add_flags(app, {tpu_row(*flags, "[USER@]NAME of the TPU"),

@@ -78,7 +78,8 @@ void check_mesh(const Flags& flags) {
     throw Usage("--mesh is for models and commands: the text of --program has its mesh, or none");
   for (const estimate::TpuSlice& slice : slices_of(flags)) {
     if (slice.plugin != "tpu")
-      throw Usage(base::str("--mesh is for TPU slices, and ", slice.name, " is none"));
+      throw Usage(base::str("--mesh is for TPU slices, and ", slice.name,
+                            " is not a TPU slice: leave out --mesh, or name a slice such as v3-8"));
     (void)mesh_over(flags, slice);
   }
 }
@@ -86,13 +87,13 @@ void check_mesh(const Flags& flags) {
 // Throws Usage for two programs, for an unknown model, and for a cache without a command.
 void check_program(const Flags& flags) {
   if (!flags.program.empty() && !flags.command.empty())
-    throw Usage("--program and a command behind -- are two programs: give one");
+    throw Usage("--program and a command after -- are two programs: give one");
   if (!flags.cache.empty() && flags.command.empty())
     throw Usage(
         "--cache keeps the programs of a run, so it needs the run's command: sluice compile --topology v3-32 "
         "--cache FOLDER -- sluice train …");
   const char* other = !flags.program.empty()   ? "--program"
-                      : !flags.command.empty() ? "a command behind --"
+                      : !flags.command.empty() ? "a command after --"
                                                : nullptr;
   if (other == nullptr) {
     const auto names = bench::case_names();
@@ -236,7 +237,7 @@ std::vector<estimate::SliceResult> compile_into_cache(Flags& flags) {
   for (const estimate::TpuSlice& slice : slices_of(flags))
     if (slice.plugin != "tpu")
       throw Usage(base::str("--cache is for TPU slices, and ", slice.name,
-                            " is none: a GPU's programs depend on the machine that runs them"));
+                            " is not a TPU slice: a GPU's programs depend on the machine that runs them"));
   if (!pjrt::is_remote_cache(flags.cache)) {
     flags.options.cache = base::expand_home(flags.cache);
     return compile_all(flags);

@@ -111,7 +111,7 @@ void print_problems(const data::VerifyReport& report, bool with_duplicates, bool
   if (report.unsummed > 0)
     std::printf(
         "note %s of the shards have no checksum: damage within images may go unseen. 'sluice data index' "
-        "writes checksums of sound shards into sizes.json\n",
+        "writes the checksums of valid shards into sizes.json\n",
         grouped(report.unsummed).c_str());
   if (with_duplicates)
     std::printf("%s samples repeat one of their set, %s one of another set\n",

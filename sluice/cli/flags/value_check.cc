@@ -111,7 +111,7 @@ std::string missing_value(const CLI::App& program, const std::vector<std::string
     const std::string* const next = i + 1 < words.size() ? &words[i + 1] : nullptr;
     if (const std::size_t equals = word.find('='); equals != std::string::npos) {
       if (equals + 1 == word.size())
-        return base::str(option->get_name(), ": expected ", expected_value(*option), " behind =", kNothing);
+        return base::str(option->get_name(), ": expected ", expected_value(*option), " after =", kNothing);
     } else if (option->get_items_expected_min() > 0) {
       if (std::string missing = missing_behind(*verb, *option, next); !missing.empty()) return missing;
       ++i;

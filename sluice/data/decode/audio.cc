@@ -97,7 +97,7 @@ base::Result<Sound> decode_sound(std::string_view bytes) {
                       " bytes");
   SLUICE_OK(claim_memory(
       static_cast<std::uint64_t>(channels) * static_cast<std::uint64_t>(frames + kPiece) * sizeof(float),
-      "the samples of a sound"));
+      "the samples of an audio file"));
   Sound sound{Array(ElementType::kFloat32, {channels, frames}), info.samplerate};
   auto* out = sound.samples.data<float>();
   std::vector<float> piece(static_cast<std::size_t>(kPiece * channels));

@@ -23,7 +23,7 @@ std::string number_difference(const std::vector<Number>& before, const std::vect
     return base::str("a number of ", i < owners.size() ? in_words(owners[i]) : "an operation", " is ", now[i],
                      ", was ", before[i]);
   }
-  return before.size() == now.size() ? "" : "the run-time numbers are others";
+  return before.size() == now.size() ? "" : "it has more or fewer run-time numbers";
 }
 
 // Describes the first operation in which two programs differ.
@@ -52,7 +52,7 @@ std::string difference(const CapturedProgram& before, const CapturedProgram& now
                                    number_difference(before.scalars.f64, now.scalars.f64, now.owners[2])})
     if (!found.empty()) return found;
   if (before.arguments != now.arguments || before.aliases != now.aliases || before.stores != now.stores)
-    return "the program is the same; the tensors that it reads or writes are others";
+    return "the program is the same, but it reads or writes other tensors";
   if (before.numbers != now.numbers) return "its run-time numbers come from another place";
   for (size_t i = 0; i < now.results.size(); ++i)
     if (before.results[i].sameness != now.results[i].sameness)
@@ -83,17 +83,16 @@ std::string difference(const Tape& before, const Tape& now) {
     return base::str("it launches ", now.programs.size(), " programs, launched ", before.programs.size());
   for (size_t i = 0; i < now.places.size() && i < before.places.size(); ++i)
     if (!same(before.places[i], now.places[i]))
-      return "a tensor that it uses is another one, or begins with another type or layout";
-  if (before.places.size() != now.places.size() || before.equal != now.equal)
-    return "the tensors that it uses are others";
+      return "it uses another tensor, or the tensor has another type or layout at its start";
+  if (before.places.size() != now.places.size() || before.equal != now.equal) return "it uses other tensors";
   if (before.results != now.results) return "the tensors that it returns have other shapes";
   if (before.draws.size() != now.draws.size())
     return base::str("it has ", now.draws.size(), " random operations, had ", before.draws.size());
   for (size_t i = 0; i < now.draws.size(); ++i)
     if (!same(before.draws[i], now.draws[i])) return "a random operation draws from another generator";
-  if (before.steps != now.steps) return "an optimizer's step is another one";
+  if (before.steps != now.steps) return "an optimizer's step changed";
   if (before.after.size() != now.after.size() || before.guards.size() != now.guards.size())
-    return "it calls the session otherwise";
+    return "it makes other calls of the session";
   for (size_t i = 0; i < now.guards.size(); ++i)
     if (before.guards[i].second != now.guards[i].second)
       return "the session was in another state (gradient accumulation)";

@@ -63,7 +63,7 @@ LayoutRef layout_of_upload(const at::Tensor& host) {
   if (misfit.empty()) return intern_layout(*mesh, layout);
   if (runtime().world.mesh_spans_processes())
     throw_error(Code::kInvalidArgument,
-                base::str("a batch of which each process gives ", host.sizes(), ": ", misfit));
+                base::str("a batch whose part of each process has the shape ", host.sizes(), ": ", misfit));
   static std::atomic<bool> said = false;
   // A few numbers that belong to a batch, such as its counts of rows, cost nothing.
   const bool is_batch = host.dim() > 1 || host.size(0) > mesh->devices();

@@ -37,7 +37,7 @@ base::Status call_gemm_update(const Call& call) {
   SLUICE_TRY(const int64_t product, call.number("product"));
   const auto number = static_cast<size_t>(product);
   if (number < code.results.size() || number >= code.tensors)
-    return call.refuse("attribute product is ", product, ", expected a tensor of the code behind its ",
+    return call.refuse("attribute product is ", product, ", expected a tensor of the code after its ",
                        code.results.size(), " results, of ", code.tensors, " in all");
   const size_t units = code.tensors - 1, numbers = units + code.units,
                a = numbers + (code.numbers > 0 ? 1 : 0);

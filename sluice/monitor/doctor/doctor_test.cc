@@ -43,7 +43,7 @@ TEST(Doctor, ChipsThatNobodyHolds) {
   MachineFolder folder;
   EXPECT_EQ(said_of_chips(folder), "ok chips: no TPU, no GPU | \n");
   folder.add_chips(4);
-  EXPECT_THAT(said_of_chips(folder), HasSubstr("ok holder: nobody is seen to hold a chip"));
+  EXPECT_THAT(said_of_chips(folder), HasSubstr("ok holder: no process that is visible here holds a chip"));
   // libtpu's lock file says nothing by being there.
   folder.touch("tmp/libtpu_lockfile");
   EXPECT_THAT(said_of_chips(folder), HasSubstr("is there and not locked, which is as it should be"));

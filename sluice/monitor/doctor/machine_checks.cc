@@ -52,7 +52,7 @@ void check_holders(const pjrt::Machine& machine, const Report& report) {
   const bool lock = base::path_exists(machine.lock_file);
   report({Level::kOk, "holder",
           base::str(
-              "nobody is seen to hold a chip",
+              "no process that is visible here holds a chip",
               lock ? base::str("; ", machine.lock_file, " is there and not locked, which is as it should be")
                    : "",
               ::geteuid() == 0 ? "" : " (only root sees processes of other users)"),

@@ -21,7 +21,7 @@ int64_t number_of(const ProtoReader& field) {
 }
 
 tl::unexpected<Error> no_message(const char* name) {
-  return base::fail(Code::kInvalidArgument, "the request is no ", name);
+  return base::fail(Code::kInvalidArgument, "the request is not a valid ", name);
 }
 
 // Returns an entry of the map advanced_configuration = 12: key = 1, value = 2 {int64_value = 3}.

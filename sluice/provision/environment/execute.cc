@@ -201,7 +201,7 @@ Done Executor::remove_bucket(const Step& step) {
   const auto done = buckets.remove(step.name);
   if (!done && done.error().kind == Kind::kNotFound) return {};
   if (!done && done.error().kind == Kind::kWrongState) {
-    cloud_.say("  " + step.name + " got objects meanwhile: it stays");
+    cloud_.say("  " + step.name + " has new objects, so it is not deleted");
     return {};
   }
   return done;

@@ -50,7 +50,7 @@ base::Result<char32_t> read_bytes(PatternReader& reader) {
   std::string bytes;
   do {
     const std::optional<char32_t> byte = read_digits(reader, 16, 2);
-    if (!byte) return reader.fail(Code::kInvalidArgument, "expected a hexadecimal number behind \\x");
+    if (!byte) return reader.fail(Code::kInvalidArgument, "expected a hexadecimal number after \\x");
     bytes += static_cast<char>(*byte);
   } while (bytes.size() < std::min<std::size_t>(utf8_length(bytes[0]), 4) && reader.eat("\\x"));
   if (first_invalid_utf8(bytes) != std::string_view::npos)
@@ -203,7 +203,7 @@ base::Result<Escaped> read_escape(PatternReader& reader, bool in_class) {
   }
   if (letter == 'u') {
     const auto value = read_digits(reader, 16, 4);
-    if (reader.at != begin + 5) return reader.fail(Code::kInvalidArgument, "expected four digits behind \\u");
+    if (reader.at != begin + 5) return reader.fail(Code::kInvalidArgument, "expected four digits after \\u");
     SLUICE_TRY(const char32_t checked_value, checked(reader, value));
     return Escaped{checked_value, {}};
   }

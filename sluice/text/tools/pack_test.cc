@@ -171,7 +171,7 @@ TEST_F(Pack, AStoppedRunOfSomethingElseIsNotContinued) {
       "out/.train.partial/state.json",
       R"({"made_of": "x", "files": [{"name": "train-0000", "documents": 1, "tokens": 1}], "at": null, "complete": false})");
   EXPECT_THAT(error_of(wanted),
-              HasSubstr(".train.partial is of a run that was stopped, of other files or settings"));
+              HasSubstr(".train.partial was left by a stopped run with other files or settings"));
   wanted.set.overwrite = true;
   EXPECT_EQ(base::value_or_throw(pack_tokens(tokenizer_, wanted)).documents, 3u);
 }

@@ -98,8 +98,8 @@ base::Status SetWriter::read_state() {
   // A run that was killed before its first complete file leaves nothing of use.
   if (readable && !state["files"].empty() && !options_.overwrite)
     return base::fail(Code::kAlreadyExists, partial_,
-                      " is of a run that was stopped, of other files or settings: ",
-                      "start that one again, or use --overwrite to begin this one in its place");
+                      " was left by a stopped run with other files or settings: ",
+                      "start that run again, or replace its files with --overwrite");
   std::error_code error;
   std::filesystem::remove_all(partial_, error);
   if (error) return base::fail_errno(error.value(), "remove", partial_);

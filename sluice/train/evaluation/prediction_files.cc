@@ -163,7 +163,7 @@ class Shards final : public PredictionFile {
       if (shards->names_.has(name))
         return base::fail(Code::kAlreadyExists, base::join_path(shards->folder_, name),
                           " is there already: choose another name than ", path,
-                          ", or remove the shards, so that none of them is taken for one of the new ones");
+                          ", or remove the old shards, which would be read together with the new ones");
     shards->hidden_ = base::join_path(shards->folder_, "." + file + ".partial");
     shards->clear();
     SLUICE_OK(base::make_directories(shards->hidden_));

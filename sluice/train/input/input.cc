@@ -324,7 +324,7 @@ Feed Input::feed(Session& session, int64_t epoch, int64_t skip, const std::strin
   if (skip > 0) feed.state = state;
   if (skip == 0 && !state.empty() && session.is_leader())
     if (const auto change = data::changed_content(state, this->state(session, epoch, 0)); !change.empty())
-      base::warn("epoch ", epoch + 1, " is of other data than the run was begun with: ", change);
+      base::warn("epoch ", epoch + 1, " reads other data than the run began with: ", change);
   if (dataset_) return session.feed(*dataset_, feed);
   return session.feed_source(
       input_detail::FakeBatches(options_, training_, rows_, session, samples_, batches_, skip), feed);

@@ -36,7 +36,7 @@ void print(const RunSetup& given, const RunState& state, const LogFolder& folder
                      " examples per second"));
   if (options.fast_dev_run > 0)
     log.line(base::str("The trial of ", result.steps, " steps", given.test ? " and their test" : "",
-                       " went well; nothing of it is kept."));
+                       " succeeded; no file was kept."));
   else
     log.line(base::str(checkpoints_text(folder, checkpoints), "; metrics: ", folder.shown("metrics.csv"),
                        "; curves: tensorboard --logdir ", options.logdir));

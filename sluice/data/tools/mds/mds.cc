@@ -105,7 +105,7 @@ base::Result<std::vector<MdsShardFacts>> parse_mds_index(std::string_view text_o
     if (shards.empty()) throw IndexError("it lists no shards");
   } catch (const IndexError& error) {
     return base::fail(Code::kDataLoss, "no index of MDS shards: ",
-                      shards.empty() ? std::string() : base::str("behind shard ", shards.size() - 1, ", "),
+                      shards.empty() ? std::string() : base::str("after shard ", shards.size() - 1, ", "),
                       error.what());
   }
   return shards;
