@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/private_file.h"
 #include "sluice/base/files/user_folders.h"
