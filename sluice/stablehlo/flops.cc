@@ -6,8 +6,8 @@
 #include <unordered_set>
 
 #include "sluice/base/formats/hash.h"
-#include "sluice/base/text/number.h"
 #include "sluice/stablehlo/builder/impl.h"
+#include "sluice/stablehlo/splat.h"
 
 namespace sluice::stablehlo {
 
@@ -142,15 +142,8 @@ class Counter {
   void note_constants(const Operation& op) {
     for (const Block& body : op.bodies)
       for (const auto& inner : body.operations) note_constants(*inner);
-    if (!op.is("stablehlo.constant") || op.results[0].rank() != 0 || !is_integer(op.results[0].dtype()))
-      return;
-    const std::string text = op.attributes.text();
-    constexpr std::string_view kDense = "dense<";
-    const size_t begin = text.find(kDense), end = text.find('>');
-    if (begin == std::string::npos || end == std::string::npos) return;
-    const size_t first = begin + kDense.size();
-    if (const auto value = base::number_of<int64_t>(std::string_view(text).substr(first, end - first)))
-      constants_[op.results[0].id()] = *value;
+    if (op.results.empty() || op.results[0].rank() != 0) return;
+    if (const auto value = integer_of(op)) constants_[op.results[0].id()] = *value;
   }
 
   // Gives equal numbers to the results of operations that make equal values. Returns whether this number is

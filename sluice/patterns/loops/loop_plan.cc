@@ -4,7 +4,7 @@
 #include <array>
 
 #include "sluice/base/formats/hash.h"
-#include "sluice/patterns/moves/constants.h"
+#include "sluice/stablehlo/splat.h"
 
 namespace sluice::patterns {
 namespace {

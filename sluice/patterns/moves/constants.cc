@@ -1,30 +1,19 @@
 #include "sluice/patterns/moves/constants.h"
 
 #include <algorithm>
-#include <charconv>
 #include <string>
+
+#include "sluice/stablehlo/splat.h"
 
 namespace sluice::patterns {
 
 using stablehlo::Operation;
 
-std::optional<int64_t> integer_of(const Operation& op) {
-  if (!op.is("stablehlo.constant") || !stablehlo::is_integer(op.results[0].dtype())) return {};
-  const std::string text = op.attributes.text();
-  const size_t at = text.find("dense<");
-  if (at == std::string::npos) return {};
-  int64_t number = 0;
-  const char* const begin = text.data() + at + 6;
-  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), number);
-  if (error != std::errc() || *end != '>') return {};
-  return number;
-}
-
 bool is_zeros(const stablehlo::Rewriter& r, stablehlo::Value v) {
   const Operation* const constant = r.made_by(v, "stablehlo.constant");
   if (constant == nullptr) return false;
-  const std::string text = constant->attributes.text();
-  return text.find("dense<0.0>") != std::string::npos || text.find("dense<0>") != std::string::npos;
+  const std::string number = stablehlo::splat_text(*constant);
+  return number == "0.0" || number == "0";
 }
 
 bool pads_with_zeros(const stablehlo::Rewriter& r, const Operation& op) {

@@ -10,8 +10,8 @@
 #include <optional>
 #include <unordered_map>
 
-#include "sluice/patterns/moves/constants.h"
 #include "sluice/patterns/table.h"
+#include "sluice/stablehlo/splat.h"
 
 namespace sluice::patterns {
 namespace row_writes_detail {
