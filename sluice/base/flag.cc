@@ -5,13 +5,12 @@
 #include <type_traits>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/exact_integer.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 
 namespace sluice::base {
 namespace {
-
-constexpr std::int64_t kMaxNumber = std::int64_t{1} << 53;
 
 [[noreturn]] void refuse(const std::string& message) { throw_error(Code::kInvalidArgument, message); }
 
@@ -156,7 +155,8 @@ void check_least(const std::string& flag, std::int64_t value, std::int64_t least
   if (value < least) refuse(str(flag, " must be at least ", least, ", not ", value));
   // A number that is too large for the type was read as the type's largest value.
   const char* const more = value == std::numeric_limits<std::int64_t>::max() ? " or more" : "";
-  if (value > kMaxNumber) refuse(str(flag, " must be at most ", kMaxNumber, ", not ", value, more));
+  if (value > kMaxExactInteger)
+    refuse(str(flag, " must be at most ", kMaxExactInteger, ", not ", value, more));
 }
 
 void check_value(const Flag& flag) {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/exact_integer.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/verb.h"
 
@@ -23,8 +24,7 @@ void read_or_refuse(const Read& read) {
 
 // Returns the value of a flag that also takes 2e9.
 std::int64_t whole_number(const std::string& flag, double number) {
-  constexpr double kMaxNumber = 1LL << 53;  // whole numbers that a double can hold
-  if (!(number >= 0 && number <= kMaxNumber) || number != std::floor(number))
+  if (!(number >= 0 && number <= static_cast<double>(base::kMaxExactInteger)) || number != std::floor(number))
     throw CLI::ParseError(base::str(flag, " takes a whole number, such as 2e9, not ", number),
                           CLI::ExitCodes::ValidationError);
   return static_cast<std::int64_t>(number);

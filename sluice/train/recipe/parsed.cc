@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/exact_integer.h"
 #include "sluice/base/text/number.h"
 #include "sluice/data/order/length_buckets.h"
 #include "sluice/metrics/parse_names.h"
@@ -13,7 +14,7 @@ namespace sluice::train {
 
 template <>
 base::Result<MaxBad> parse_value(const std::string& flag, const std::string& text) {
-  constexpr double kMaxSamples = static_cast<double>(int64_t{1} << 53);
+  constexpr auto kMaxSamples = static_cast<double>(base::kMaxExactInteger);
   MaxBad limit{.percent = !text.empty() && text.back() == '%'};
   const std::string_view digits = std::string_view(text).substr(0, text.size() - (limit.percent ? 1 : 0));
   limit.amount = base::number_of<double>(digits).value_or(-1);

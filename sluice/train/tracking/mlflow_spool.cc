@@ -7,6 +7,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/exact_integer.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/train/log/lines.h"
 
@@ -26,9 +27,9 @@ std::string text_of(const Json& line) {
 
 // Returns a number of at least 0 and below 2^53, which other programs keep exactly; 0 for any other value.
 int64_t number_at(const Json& state, const char* name) {
-  constexpr uint64_t kEnd = uint64_t{1} << 53;
   const auto found = state.find(name);
-  const bool good = found != state.end() && found->is_number_unsigned() && *found < kEnd;
+  const bool good = found != state.end() && found->is_number_unsigned() &&
+                    found->get<uint64_t>() < uint64_t{base::kMaxExactInteger};
   return good ? found->get<int64_t>() : 0;
 }
 
