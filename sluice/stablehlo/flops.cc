@@ -242,10 +242,13 @@ class Counter {
     if (op.is("stablehlo.convolution"))
       return flops_of(op.operands[0].dtype(), multiplications_of_convolution(op));
     Flops dearest;
+    double loops = 0;  // a branch that is not the most expensive one may be so only without its loops
     for (const Block& body : op.bodies) {
       const Flops one = cost(body);
-      if (!one.complete() || one.sum() > dearest.sum()) dearest = one;
+      loops = std::max(loops, one.loops);
+      if (one.sum() > dearest.sum()) dearest = one;
     }
+    dearest.loops = loops;
     if (!op.is("stablehlo.while") || dearest == Flops()) return dearest;
     if (const auto times = times_of(op)) return dearest.times(static_cast<double>(*times));
     dearest.loops += 1;

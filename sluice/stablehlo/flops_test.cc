@@ -148,5 +148,20 @@ TEST(Flops, OfBranchesAreThoseOfTheDearest) {
   EXPECT_EQ(flops_of(b, made), (Flops{.f32 = 2.0 * 4 * 4 * 4}));
 }
 
+// The loop counts as one product, and the other branch has two: nobody knows which of them is the dearest.
+TEST(Flops, OfABranchWithALoopAreIncompleteInEitherOrder) {
+  constexpr double kOne = 2.0 * 4 * 8 * 8;
+  for (const bool loop_is_first : {true, false}) {
+    Builder b;
+    const Value x = b.parameter(f32({4, 8})), w = b.parameter(f32({8, 8})), p = b.parameter(pred());
+    const Region unknown = [&](Builder& b, std::span<const Value>) { return Values{loop(b, x, w, 7, 2)}; };
+    const Region two = [&](Builder& b, std::span<const Value>) {
+      return Values{b.dot_general(b.dot_general(x, w, kMatrices), w, kMatrices)};
+    };
+    const Flops found = flops_of(b, b.if_(p, loop_is_first ? unknown : two, loop_is_first ? two : unknown));
+    EXPECT_EQ(found, (Flops{.f32 = 2 * kOne, .loops = 1})) << loop_is_first;
+  }
+}
+
 }  // namespace
 }  // namespace sluice::stablehlo::testing
