@@ -7,9 +7,11 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -108,32 +110,33 @@ LineFinder& finder_of(const std::string& file) {
   return finders.try_emplace({::getpid(), file}, file).first->second;
 }
 
+bool begins_with_any(std::string_view text, std::initializer_list<std::string_view> begins) {
+  return std::any_of(begins.begin(), begins.end(),
+                     [&](std::string_view begin) { return text.starts_with(begin); });
+}
+bool contains_any(std::string_view text, std::initializer_list<std::string_view> parts) {
+  return std::any_of(parts.begin(), parts.end(),
+                     [&](std::string_view part) { return text.find(part) != std::string_view::npos; });
+}
+
 bool is_library(const std::string& path) {
-  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
-  for (const char* begin : {"libtorch", "libc10", "libsluice", "libc.so", "libstdc++"}) {
-    if (name.starts_with(begin)) return true;
-  }
-  return false;
+  return begins_with_any(std::string_view(path).substr(path.rfind('/') + 1),
+                         {"libtorch", "libc10", "libsluice", "libc.so", "libstdc++"});
 }
 
 // Returns whether a function is the user's, not of LibTorch, the C++ library or the device itself.
 bool is_users(const std::string& function, const std::string& line) {
-  for (const char* prefix :
-       {"sluice::device::", "sluice::on_replica", "sluice::sync", "sluice::upload", "sluice::forward_padded",
-        "sluice::Fetch", "sluice::Capture", "sluice::Session",
-        "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}) {
-    if (function.starts_with(prefix)) return false;
-  }
+  if (begins_with_any(function,
+                      {"sluice::device::", "sluice::on_replica", "sluice::sync", "sluice::upload",
+                       "sluice::forward_padded", "sluice::Fetch", "sluice::Capture", "sluice::Session",
+                       "at::", "c10::", "torch::", "std::", "void c10::", "void at::", "_start", "__libc"}))
+    return false;
   // The symbol of a template begins with its return type.
-  const std::string_view named = std::string_view(function).substr(0, function.find('('));
-  for (const char* part : {"sluice::device::", " at::", " c10::", " torch::", " std::"}) {
-    if (named.find(part) != std::string_view::npos) return false;
-  }
+  if (contains_any(std::string_view(function).substr(0, function.find('(')),
+                   {"sluice::device::", " at::", " c10::", " torch::", " std::"}))
+    return false;
   // Functions of an unnamed namespace are printed without their outer namespaces.
-  for (const char* part : {"/include/", "/sluice/device/", "libc-start", "sanitizer_common"}) {
-    if (line.find(part) != std::string::npos) return false;
-  }
-  return true;
+  return !contains_any(line, {"/include/", "/sluice/device/", "libc-start", "sanitizer_common"});
 }
 
 // Returns whether an address in the loaded file equals its address in the process, which means that the
