@@ -32,6 +32,23 @@ int64_t output_size(const Pool& p, size_t i, bool ceil_mode) {
   return out;
 }
 
+// Returns the windows over a value of this rank, with the padding on the right that ceil_mode needs.
+stablehlo::Window window_of(const Pool& p, int64_t rank) {
+  const size_t batch = at(rank - p.spatial);
+  stablehlo::Window w;
+  w.sizes.assign(batch, 1);
+  w.strides = w.window_dilations = w.sizes;
+  w.padding.assign(batch, {0, 0});
+  for (size_t i = 0; i < p.in.size(); ++i) {
+    w.sizes.push_back(p.kernel[i]);
+    w.strides.push_back(p.stride[i]);
+    w.window_dilations.push_back(p.dilation[i]);
+    const int64_t reach = (p.out[i] - 1) * p.stride[i] + p.dilation[i] * (p.kernel[i] - 1) + 1;
+    w.padding.emplace_back(p.padding[i], std::max<int64_t>(reach - p.in[i] - p.padding[i], 0));
+  }
+  return w;
+}
+
 Value sum_windows(Builder& b, Value x, const stablehlo::Window& window) {
   return b.reduce_window(
       std::vector{x}, std::vector{b.splat(0, Type{x.dtype(), {}})}, window,
@@ -138,23 +155,6 @@ Pool read_pool(Emit& e) {
             base::str("expected an input that holds at least one window, found ", in_words(x)));
   }
   return p;
-}
-
-stablehlo::Window window_of(const Pool& p, int64_t rank) {
-  const size_t batch = at(rank - p.spatial);
-  stablehlo::Window w;
-  w.sizes.assign(batch, 1);
-  w.strides = w.window_dilations = w.base_dilations = w.sizes;
-  w.padding.assign(batch, {0, 0});
-  for (size_t i = 0; i < p.in.size(); ++i) {
-    w.sizes.push_back(p.kernel[i]);
-    w.strides.push_back(p.stride[i]);
-    w.window_dilations.push_back(p.dilation[i]);
-    w.base_dilations.push_back(1);
-    const int64_t reach = (p.out[i] - 1) * p.stride[i] + p.dilation[i] * (p.kernel[i] - 1) + 1;
-    w.padding.emplace_back(p.padding[i], std::max<int64_t>(reach - p.in[i] - p.padding[i], 0));
-  }
-  return w;
 }
 
 Dims spatial_sizes(Value x, int64_t spatial) { return Dims(x.dims().end() - spatial, x.dims().end()); }

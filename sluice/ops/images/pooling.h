@@ -20,8 +20,6 @@ struct Pool {
 };
 // Reads and checks the arguments; the default of a missing `dilation` argument is 1.
 Pool read_pool(Emit& e);
-// Returns the windows over a value of this rank, with the padding on the right that ceil_mode needs.
-stablehlo::Window window_of(const Pool& pool, int64_t rank);
 
 Dims spatial_sizes(Value x, int64_t spatial);
 
