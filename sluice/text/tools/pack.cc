@@ -70,7 +70,7 @@ base::Result<EncodedBatch> encode(const Tokenizer& tokenizer, const TokenPackOpt
 base::Result<TokenSetReport> pack_tokens(const Tokenizer& tokenizer, const TokenPackOptions& options) {
   if (options.end && *options.end >= tokenizer.vocabulary_size())
     return base::fail(Code::kOutOfRange, "the id ", *options.end,
-                      " that ends documents is not below the vocabulary's size, ",
+                      " that ends documents is not below the vocabulary's size ",
                       tokenizer.vocabulary_size());
   SLUICE_TRY(const std::string facts, made_of(tokenizer, options));
   const json about = {{"tokenizer", tokenizer.fingerprint()},
