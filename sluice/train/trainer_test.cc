@@ -4,57 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <csignal>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "sluice/base/files/file.h"
-#include "sluice/data/shards/tar_writer.h"
-#include "sluice/data/torch_adapter.h"
-#include "sluice/metrics/parse_names.h"
-#include "sluice/models/models.h"
-#include "sluice/session/files/checkpoint.h"
-#include "sluice/train/classification.h"
-#include "sluice/train/evaluation/evaluate.h"
-#include "sluice/train/loop/training.h"
 #include "sluice/train/optimizers/optimizers.h"
-#include "sluice/train/testing/small_training.h"
+#include "sluice/train/testing/run_training.h"
 
 namespace sluice::train {
 namespace {
-
-base::TemporaryDirectory scratch() { return base::value_or_throw(base::TemporaryDirectory::create()); }
-
-std::string capture(const TrainOptions& options, TrainResult* result) {
-  testing::internal::CaptureStdout();
-  try {
-    *result = train(options);
-  } catch (...) {
-    testing::internal::GetCapturedStdout();
-    throw;
-  }
-  return testing::internal::GetCapturedStdout();
-}
-
-// What train() throws; "" when it goes well.
-std::string refusal(const TrainOptions& options) {
-  try {
-    TrainResult result;
-    capture(options, &result);
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-bool same_weights(const std::string& a, const std::string& b) {
-  const sessions::Checkpoint x = base::value_or_throw(sessions::read_checkpoint(a)),
-                             y = base::value_or_throw(sessions::read_checkpoint(b));
-  for (size_t i = 0; i < x.model.size(); ++i)
-    if (!at::equal(x.model[i].second, y.model[i].second)) return false;
-  return x.progress.step == y.progress.step && x.model.size() == y.model.size();
-}
 
 TEST(Trainer, LearnsLogsAndSaves) {
   auto folder = scratch();
@@ -85,64 +41,6 @@ TEST(Trainer, LearnsLogsAndSaves) {
     EXPECT_TRUE(base::path_exists(folder.path(name))) << name;
 }
 
-TEST(Trainer, AResumedRunIsTheUninterruptedOne) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("whole"));
-  TrainResult result;
-  options.model = "transformer";  // with dropout: random numbers must go on, too
-  options.optimizer = OptimizerKind::kAdam;
-  options.lr = 1e-3;
-  options.train_size = 96;
-  capture(options, &result);
-  options.logdir = folder.path("parts");
-  options.epochs = 1;
-  capture(options, &result);
-  EXPECT_EQ(result.steps, 6);
-  options.epochs = 2;
-  options.resume.from_last = true;
-  const std::string out = capture(options, &result);
-  EXPECT_THAT(out, testing::HasSubstr("Going on from"));
-  EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
-}
-
-// A net that the process gets a SIGTERM in, in the forward pass of one of its steps.
-struct Interrupted : torch::nn::Module {
-  explicit Interrupted(int64_t step) : at(step) { register_module("net", net); }
-  torch::Tensor forward(torch::Tensor x) {
-    if (is_training() && ++steps == at) std::raise(SIGTERM);
-    return net->forward(x);
-  }
-  const int64_t at;
-  int64_t steps = 0;
-  torch::nn::Sequential net{torch::nn::Flatten(), torch::nn::Linear(64, 16), torch::nn::ReLU(),
-                            torch::nn::Linear(16, 4)};
-};
-
-TEST(Trainer, AStopInMidEpochSavesAndGoesOn) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("whole"));
-  options.epochs = 1;
-  const auto train_until = [&](int64_t step, TrainResult* result) {
-    torch::manual_seed(options.seed);
-    testing::internal::CaptureStdout();
-    *result = Trainer(options).fit(std::make_shared<Interrupted>(step));
-    return testing::internal::GetCapturedStdout();
-  };
-  TrainResult result;
-  train_until(/*step=*/0, &result);
-  EXPECT_EQ(result.exit_status, kDone);
-  options.logdir = folder.path("parts");
-  EXPECT_THAT(train_until(/*step=*/7, &result), testing::HasSubstr("Terminated: saved"));
-  EXPECT_EQ(result.exit_status, kTerminated);
-  EXPECT_EQ(result.steps, 7);
-  EXPECT_FALSE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
-  options.resume.from_last = true;
-  EXPECT_THAT(train_until(/*step=*/0, &result), testing::HasSubstr("epoch 1, step 7"));
-  EXPECT_EQ(result.exit_status, kDone);
-  EXPECT_EQ(result.steps, 12);
-  EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
-}
-
 TEST(Trainer, AMissedTargetHasAStatusOfItsOwn) {
   auto folder = scratch();
   TrainOptions options = small_training(folder.path("run"));
@@ -151,21 +49,6 @@ TEST(Trainer, AMissedTargetHasAStatusOfItsOwn) {
   TrainResult result;
   EXPECT_THAT(capture(options, &result), testing::HasSubstr("The target accuracy of 99.00% was missed."));
   EXPECT_EQ(result.exit_status, kTargetMissed);
-}
-
-TEST(Trainer, ANanLossStopsAndKeepsTheLastGoodCheckpoint) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("run"));
-  TrainResult result;
-  options.epochs = 1;
-  capture(options, &result);
-  options.epochs = 2;
-  options.resume.from_last = true;
-  options.lr = 1e25;
-  EXPECT_THAT(refusal(options),
-              testing::AllOf(testing::HasSubstr("the loss is"),
-                             testing::HasSubstr("The last good checkpoint is " + folder.path("run/last"))));
-  EXPECT_EQ(base::value_or_throw(sessions::read_checkpoint(folder.path("run/last"))).progress.epoch, 1);
 }
 
 TEST(Trainer, AnAccumulatedUpdateTakesSeveralBatches) {
@@ -183,17 +66,6 @@ TEST(Trainer, AnAccumulatedUpdateTakesSeveralBatches) {
   EXPECT_THAT(csv, testing::HasSubstr(",test,1,3,"));
 }
 
-// Of the last row of a split that has one.
-double last_accuracy(const std::string& folder, const std::string& split) {
-  double found = -1;
-  for (const auto& line :
-       base::split(base::value_or_throw(base::read_file(base::join_path(folder, "metrics.csv"))), '\n')) {
-    const auto cells = base::split(line, ',');
-    if (cells.size() > 8 && cells[1] == split && !cells[8].empty()) found = std::stod(cells[8]);
-  }
-  return found;
-}
-
 TEST(Trainer, AnEpochShorterThanTheLogStepsHasALine) {
   auto folder = scratch();
   TrainOptions options = small_training(folder.path("run"));
@@ -202,74 +74,6 @@ TEST(Trainer, AnEpochShorterThanTheLogStepsHasALine) {
   const std::string out = capture(options, &result);
   EXPECT_THAT(out, testing::HasSubstr("Epoch=1 Step=12 "));
   EXPECT_THAT(out, testing::HasSubstr("Epoch=2 Step=12 "));
-}
-
-TEST(Trainer, OtherModelsCheckpointIsAnError) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("run"));
-  options.epochs = 1;
-  TrainResult result;
-  capture(options, &result);
-  options.model = "lenet";
-  options.image_size = 16;
-  options.resume.folder = folder.path("run/last");
-  EXPECT_THAT(refusal(options),
-              testing::HasSubstr("is not of this model: the tensor conv1.weight is missing"));
-}
-
-TEST(Trainer, ResumingWithAnotherOptimizerIsAnError) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("run"));
-  options.epochs = 1;
-  TrainResult result;
-  capture(options, &result);
-  options.epochs = 2;
-  options.resume.from_last = true;
-  options.optimizer = OptimizerKind::kAdam;
-  EXPECT_THAT(refusal(options),
-              testing::HasSubstr(folder.path("run/last") + " holds the state of sgd, the run has adam: give "
-                                                           "--optimizer sgd, or begin again"));
-  options.optimizer = OptimizerKind::kSgd;
-  EXPECT_EQ(refusal(options), "");
-}
-
-TEST(Trainer, AnIncompleteCheckpointIsNoFreshStart) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("run"));
-  options.epochs = 1;
-  TrainResult result;
-  capture(options, &result);
-  base::value_or_throw(base::remove_file(folder.path("run/last/state.json")));
-  const auto weights = [&] { return *base::read_file(folder.path("run/last/model.safetensors")); };
-  const std::string before = weights();
-  options.epochs = 2;
-  options.resume.from_last = true;
-  EXPECT_THAT(refusal(options),
-              testing::AllOf(testing::HasSubstr("run/last is not a whole checkpoint: state.json "),
-                             testing::HasSubstr("--weights")));
-  EXPECT_TRUE(weights() == before);
-}
-
-TEST(Trainer, NamesTheCheckpointsThatThereAre) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("run"));
-  options.epochs = 0;
-  TrainResult result;
-  EXPECT_THAT(capture(options, &result),
-              testing::HasSubstr("\nCheckpoints: none, no step was done; metrics: "));
-  options.epochs = 1;
-  options.test_size = 0;
-  EXPECT_THAT(capture(options, &result),
-              testing::HasSubstr("\nCheckpoints: " + folder.path("run/last") + "; metrics: "));
-  options.test_size = 50;
-  EXPECT_THAT(capture(options, &result),
-              testing::HasSubstr("\nCheckpoints: " + folder.path("run/last") + " and " +
-                                 folder.path("run/best") + "; metrics: "));
-  // More steps than are counted: the end is not near, and --max-steps is before it.
-  options.epochs = int64_t{1} << 53;
-  options.max_steps = 2;
-  capture(options, &result);
-  EXPECT_EQ(result.steps, 2);
 }
 
 TEST(Trainer, TokenFilesAreNoShards) {
@@ -305,77 +109,6 @@ TEST(Trainer, TakesAnyModule) {
   testing::internal::GetCapturedStdout();
 }
 
-// 32 images of 8×8 in two classes.
-std::string write_shard(const std::string& path) {
-  std::string bytes;
-  for (int i = 0; i < 32; ++i) {
-    std::string pixels = "P6\n8 8\n255\n";
-    for (int k = 0; k < 192; ++k) pixels += static_cast<char>((i * 37 + k * (i % 2 == 0 ? 1 : 11)) % 256);
-    bytes += data::tar_member(base::str("s", i, ".ppm"), pixels);
-    bytes += data::tar_member(base::str("s", i, ".cls"), std::to_string(i % 2));
-  }
-  base::value_or_throw(base::write_file_atomically(path, bytes + data::tar_end(bytes.size())));
-  return path;
-}
-
-// With a model that does not change, training sees what the test sees, whatever pads the last batch.
-TEST(Trainer, CountsWhatIsRightInTraining) {
-  auto folder = scratch();
-  for (const Remainder remainder : {Remainder::kDrop, Remainder::kPad}) {
-    TrainOptions options =
-        small_training_on(write_shard(folder.path("a.tar")), folder.path(name_of(remainder)));
-    options.remainder = remainder;
-    options.batch_size = remainder == Remainder::kPad ? 10 : 16;  // 8 of 40 rows are padding
-    options.epochs = 1;
-    options.lr = 0;
-    TrainResult result;
-    capture(options, &result);
-    EXPECT_EQ(last_accuracy(options.logdir, "train"), last_accuracy(options.logdir, "test"))
-        << name_of(remainder);
-    EXPECT_GE(last_accuracy(options.logdir, "train"), 0);
-  }
-}
-
-TEST(Trainer, MixedImagesHaveMixedLosses) {
-  auto folder = scratch();
-  TrainOptions options = small_training_on(write_shard(folder.path("a.tar")), folder.path("run"));
-  options.batch_size = 32;
-  options.mixup = 0.8;
-  options.cutmix = 1;
-  options.epochs = 1;
-  options.log_steps = 1;
-  options.lr = 0;  // the checkpoint has the weights of the first step
-  TrainResult result;
-  const std::string out = capture(options, &result);
-  const auto place = out.find("Loss=");
-  ASSERT_NE(place, std::string::npos) << out;
-  const double reported = std::stod(out.substr(place + 5));
-
-  auto model = models::create("mlp", {2, 3, 8});
-  torch::NoGradGuard no_grad;
-  const sessions::Checkpoint saved = base::value_or_throw(sessions::read_checkpoint(folder.path("run/last")));
-  for (const auto& [name, value] : saved.model) model->named_parameters()[name].copy_(value);
-  data::WebDataset dataset(options.train);
-  dataset.images("ppm").labels("cls").seed(options.seed).mixup(0.8).cutmix(1).batch(32);
-  dataset.shuffle(options.shuffle).interleave(options.streams);
-  const auto batch = dataset.open(0)->next();
-  ASSERT_TRUE(batch);
-  const auto image = data::to_tensor(batch->image).to(torch::kFloat) / 255;
-  const auto log_p = torch::log_softmax(model->forward((image - 0.5) / 0.25), 1);
-  const auto own = data::to_tensor(batch->label), other = data::to_tensor(batch->other_label);
-  const auto share = data::to_tensor(batch->own_share);
-  EXPECT_LT(share.min().item<float>(), 0.9);
-  const auto pick = [&](const torch::Tensor& label) {
-    return -log_p.gather(1, label.unsqueeze(1)).squeeze(1);
-  };
-  const auto loss = (share * pick(own) + (1 - share) * pick(other)).mean();
-  EXPECT_NEAR(reported, loss.item<double>(), 2e-5);
-  // A mixed image is right when its larger part is.
-  const auto right = log_p.argmax(1).eq(torch::where(share.ge(0.5), own, other));
-  EXPECT_NEAR(last_accuracy(options.logdir, "train"), 100 * right.to(torch::kDouble).mean().item<double>(),
-              1e-9);
-}
-
 TEST(Trainer, AMixtureSaysWhatItTook) {
   auto folder = scratch();
   TrainOptions options = small_training_on("", folder.path("run"));
@@ -401,48 +134,6 @@ TEST(Trainer, AMixtureSaysWhatItTook) {
   EXPECT_THAT(accumulated, testing::HasSubstr("Epoch 2 took 0 samples of "));
   options.train = options.mix[0].shards;
   EXPECT_THROW(check(options), Error);
-}
-
-TEST(Trainer, MaxStepsEndInMidEpochAndCanGoOn) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("whole"));
-  options.lr_schedule = LrSchedule::kConstant;
-  TrainResult result;
-  capture(options, &result);
-  options.logdir = folder.path("parts");
-  options.max_steps = 17;  // 12 an epoch
-  const std::string out = capture(options, &result);
-  EXPECT_EQ(result.steps, 17);
-  EXPECT_THAT(out, testing::HasSubstr("2 epochs, but 17 steps at most; "));
-  EXPECT_THAT(out, testing::HasSubstr("Epoch 2 test end "));
-  EXPECT_THAT(out, testing::HasSubstr("Replica Train Samples=80, "));
-  options.resume.from_last = true;
-  capture(options, &result);
-  EXPECT_EQ(result.steps, 17);  // there is nothing left to do
-  options.max_steps = 24;
-  capture(options, &result);
-  EXPECT_EQ(result.steps, 24);
-  EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last")));
-  options.max_steps = 25;
-  EXPECT_THROW(capture(options, &result), Error);  // two epochs have only 24
-}
-
-TEST(Trainer, MaxTimeEndsTestedAndSaved) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("run"));
-  options.epochs = 100000;
-  options.max_seconds = 0.5;
-  TrainResult result;
-  const std::string out = capture(options, &result);
-  EXPECT_EQ(result.exit_status, kDone);
-  EXPECT_GE(result.accuracy, 0);
-  EXPECT_THAT(out, testing::HasSubstr("of --max-time are over at epoch "));
-  const auto saved = base::value_or_throw(sessions::read_checkpoint(folder.path("run/last")));
-  EXPECT_EQ(saved.progress.step, result.steps);
-  // The time before a resume counts.
-  options.resume.from_last = true;
-  capture(options, &result);
-  EXPECT_EQ(result.steps, saved.progress.step);
 }
 
 TEST(Trainer, TestsNowAndThenAndInPart) {
@@ -575,128 +266,6 @@ TEST(Optimizers, AreWhatTheOptionsSay) {
   }
 }
 
-TEST(Trainer, AResumedRunKeepsItsGroups) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("whole"));
-  options.no_decay = true;
-  options.weight_decay = 0.1;
-  TrainResult result;
-  for (const OptimizerKind kind : {OptimizerKind::kAdamW, OptimizerKind::kRmsProp, OptimizerKind::kAdagrad}) {
-    options.optimizer = kind;
-    options.resume = {};
-    options.lr = 1e-3;
-    options.epochs = 2;
-    options.logdir = folder.path("whole");
-    capture(options, &result);
-    options.logdir = folder.path("parts");
-    options.epochs = 1;
-    capture(options, &result);
-    options.epochs = 2;
-    options.resume.from_last = true;
-    capture(options, &result);
-    EXPECT_TRUE(same_weights(folder.path("whole/last"), folder.path("parts/last"))) << name_of(kind);
-  }
-}
-
-TEST(Trainer, AConfusionMatrixNamesTheClassesOfItsShards) {
-  auto folder = scratch();
-  TrainOptions options = small_training_on(write_shard(folder.path("a.tar")), folder.path("run"));
-  options.metrics = {{.kind = metrics::MetricName::Kind::kConfusion}};
-  options.epochs = 1;
-  options.test_batch_size = 10;  // 8 of 40 rows are padding
-  TrainResult result;
-  for (const char* names : {"even\n\"odd\"\n", "one\ntwo\nthree\n"}) {
-    ASSERT_TRUE(base::write_file_atomically(folder.path("classes.txt"), names));
-    capture(options, &result);
-    const auto confusion =
-        nlohmann::json::parse(base::value_or_throw(base::read_file(folder.path("run/confusion.json"))));
-    EXPECT_EQ(confusion.contains("classes"), names[0] == 'e');  // three names are not those of two classes
-    if (names[0] == 'e') {
-      EXPECT_EQ(confusion["classes"].get<std::vector<std::string>>(),
-                (std::vector<std::string>{"even", "\"odd\""}));
-    }
-    for (const auto& row : confusion["matrix"]) EXPECT_EQ(row[0].get<int>() + row[1].get<int>(), 16);
-  }
-}
-
-// Names of files and classes are bytes: they come back as they were, and the JSON beside them is UTF-8.
-TEST(Trainer, NamesMayBeAnyBytes) {
-  auto folder = scratch();
-  const std::string data = folder.path("d\xe9"), run = folder.path("r\xfcn");
-  ASSERT_TRUE(base::make_directories(data));
-  TrainOptions options = small_training_on(write_shard(base::join_path(data, "caf\xe9-0.tar")), run);
-  options.config = "logdir=\"" + run + "\"\npattern=\"\\xe9\"\n";
-  options.metrics = {{.kind = metrics::MetricName::Kind::kConfusion}};
-  options.epochs = 1;
-  options.test_batch_size = 10;
-  options.json = true;
-  ASSERT_TRUE(base::write_file_atomically(base::join_path(data, "classes.txt"), "\xe9ven\nodd\n"));
-  TrainResult result;
-  testing::internal::CaptureStderr();
-  std::string out = capture(options, &result);
-  options.epochs = 2;
-  options.resume.from_last = true;
-  out += capture(options, &result);
-  testing::internal::GetCapturedStderr();
-  EXPECT_EQ(result.exit_status, kDone);
-  for (const auto& line : base::split(out, '\n'))
-    EXPECT_TRUE(line.empty() || nlohmann::json::accept(line)) << line;
-  const auto confusion =
-      nlohmann::json::parse(base::value_or_throw(base::read_file(base::join_path(run, "confusion.json"))));
-  EXPECT_EQ(confusion["classes"], (std::vector<std::string>{R"(\xe9ven)", "odd"}));
-  const std::string last = base::join_path(run, "last");
-  const auto state =
-      nlohmann::json::parse(base::value_or_throw(base::read_file(base::join_path(last, "state.json"))));
-  EXPECT_THAT(state["config"].get<std::string>(),
-              testing::AllOf(testing::HasSubstr(R"(r\xfcn")"), testing::HasSubstr(R"("\x5cxe9")")));
-  const auto progress = base::value_or_throw(sessions::read_progress(last));
-  EXPECT_EQ(progress.config, options.config);
-  EXPECT_EQ(progress.epoch, 2);
-}
-
-// Each number against what the confusion matrix says of the same test.
-TEST(Trainer, MetricsOfEachTestAreShownAndWritten) {
-  auto folder = scratch();
-  TrainOptions options = small_training(folder.path("run"));
-  options.metrics = base::value_or_throw(
-      metrics::parse_names("--metrics", "top1,top2,recall_micro,f1_classes,auroc,confusion"));
-  TrainResult result;
-  const std::string out = capture(options, &result);
-  EXPECT_THAT(out,
-              testing::ContainsRegex("Epoch 2 test end .*, Accuracy=[0-9.]+%, Top1=[0-9.]+%, Top2=[0-9.]+%, "
-                                     "Recall_micro=[01].[0-9]+, AUROC=[01].[0-9]+\n"));
-  std::map<std::string, double> last;
-  const auto rows = base::split(base::value_or_throw(base::read_file(folder.path("run/metrics.csv"))), '\n');
-  const auto columns = base::split(rows.front(), ','), cells = base::split(rows[rows.size() - 2], ',');
-  ASSERT_EQ(cells.size(), columns.size());
-  for (size_t i = 0; i < columns.size(); ++i)
-    if (columns[i] != "split" && !cells[i].empty()) last[columns[i]] = std::stod(cells[i]);
-  const auto confusion =
-      nlohmann::json::parse(base::value_or_throw(base::read_file(folder.path("run/confusion.json"))));
-  EXPECT_EQ(confusion["epoch"], 2);
-  EXPECT_EQ(confusion["step"], 24);
-  EXPECT_FALSE(confusion.contains("classes"));
-  int64_t samples = 0, right = 0;
-  for (size_t label = 0; label < 4; ++label) {
-    int64_t labelled = 0, answered = 0;
-    for (size_t other = 0; other < 4; ++other) {
-      labelled += confusion["matrix"][label][other].get<int64_t>();
-      answered += confusion["matrix"][other][label].get<int64_t>();
-    }
-    const auto hits = confusion["matrix"][label][label].get<int64_t>();
-    const double f1 = 2.0 * static_cast<double>(hits) / static_cast<double>(labelled + answered);
-    EXPECT_NEAR(last.at(base::str("f1_classes/", label)), f1, 1e-9) << label;
-    samples += labelled;
-    right += hits;
-  }
-  EXPECT_EQ(samples, 50);
-  EXPECT_EQ(last.at("accuracy"), 100.0 * static_cast<double>(right) / 50);
-  EXPECT_EQ(last.at("top1"), last.at("accuracy"));
-  EXPECT_EQ(last.at("accuracy"), result.accuracy);
-  EXPECT_GE(last.at("top2"), last.at("top1"));
-  EXPECT_NEAR(last.at("recall_micro"), last.at("accuracy") / 100, 1e-9);
-}
-
 TEST(Trainer, SenselessOptionsAreErrors) {
   auto message = [](auto change) {
     TrainOptions options = small_training("unused");
@@ -782,37 +351,6 @@ TEST(Trainer, SenselessOptionsAreErrors) {
   options.global_batch_size = 100;
   EXPECT_THROW(rows_per_replica(options, 3), Error);
   EXPECT_EQ(rows_per_replica(options, 4), 25);
-}
-
-// The sums against a count by hand, with padding that would be right by chance.
-TEST(Evaluate, CountsRealRowsOnly) {
-  Options options;
-  options.device = "cpu";
-  auto session = start(options);
-  std::vector<sessions::HostBatch> batches(2);
-  for (auto& batch : batches) {
-    batch.image = torch::eye(3);  // row i predicts class i
-    batch.label = torch::tensor({0, 1, 0}, torch::kLong);
-    batch.mask = torch::ones({3}, torch::kBool);
-    batch.columns = {batch.image, batch.label};
-  }
-  batches[1].mask = torch::tensor({false, true, false});
-  size_t next = 0;
-  auto source = [&]() -> std::vector<sessions::HostBatch> {
-    if (next == batches.size()) return {};
-    return {batches[next++]};
-  };
-  const TrainOptions options_of_steps;
-  const Steps steps = image_classification(options_of_steps, [](torch::Tensor x) { return x; });
-  Evaluation result = evaluate(
-      session, steps, session.feed_source(source, {}), 2, /*autocast=*/false, [] { return false; },
-      [](int64_t) {});
-  EXPECT_EQ(result.samples, 4);
-  EXPECT_EQ(result.values["accuracy"], 0.75);
-  const double right = -std::log(std::exp(1.0) / (std::exp(1.0) + 2)),
-               wrong = -std::log(1 / (std::exp(1.0) + 2));
-  EXPECT_NEAR(result.values["loss"], (3 * right + wrong) / 4, 1e-6);
-  EXPECT_FALSE(result.stopped);
 }
 
 }  // namespace
