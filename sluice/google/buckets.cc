@@ -7,12 +7,7 @@ namespace sluice::google {
 namespace {
 
 Call call_for(const std::string& method, const std::string& path, const std::string& what) {
-  Call call;
-  call.service = Service::kStorage;
-  call.method = method;
-  call.path = "/storage/v1/b" + path;
-  call.what = what;
-  return call;
+  return {.service = Service::kStorage, .method = method, .path = "/storage/v1/b" + path, .what = what};
 }
 
 std::string below(const std::string& bucket) { return "/" + cloud::percent_encode(bucket); }

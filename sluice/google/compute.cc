@@ -48,64 +48,58 @@ Outcome<Operation> Compute::mutate(Call call) {
 }
 
 Outcome<Json> Compute::get(const Scope& scope, const std::string& collection, const std::string& name) {
-  Call call;
-  call.service = Service::kCompute;
-  call.path = path(scope, collection) + "/" + name;
-  call.what = base::str(collection, "/", name, where(scope));
+  const Call call{.service = Service::kCompute,
+                  .path = path(scope, collection) + "/" + name,
+                  .what = base::str(collection, "/", name, where(scope))};
   return api_.call(call);
 }
 
 Outcome<Operation> Compute::insert(const Scope& scope, const std::string& collection, const Json& body,
                                    std::vector<std::pair<std::string, std::string>> query) {
-  Call call;
-  call.method = "POST";
-  call.path = path(scope, collection);
-  call.query = std::move(query);
-  call.body = body;
-  call.what = base::str("creating ", collection, "/", text(body, "name"), where(scope));
+  Call call{.method = "POST",
+            .path = path(scope, collection),
+            .query = std::move(query),
+            .body = body,
+            .what = base::str("creating ", collection, "/", text(body, "name"), where(scope))};
   return mutate(std::move(call));
 }
 
 Outcome<Operation> Compute::remove(const Scope& scope, const std::string& collection,
                                    const std::string& name) {
-  Call call;
-  call.method = "DELETE";
-  call.path = path(scope, collection) + "/" + name;
-  call.what = base::str("deleting ", collection, "/", name, where(scope));
+  Call call{.method = "DELETE",
+            .path = path(scope, collection) + "/" + name,
+            .what = base::str("deleting ", collection, "/", name, where(scope))};
   return mutate(std::move(call));
 }
 
 Outcome<Operation> Compute::patch(const Scope& scope, const std::string& collection, const std::string& name,
                                   const Json& body, std::vector<std::pair<std::string, std::string>> query) {
-  Call call;
-  call.method = "PATCH";
-  call.path = path(scope, collection) + "/" + name;
-  call.query = std::move(query);
-  call.body = body;
-  call.what = base::str("changing ", collection, "/", name, where(scope));
+  Call call{.method = "PATCH",
+            .path = path(scope, collection) + "/" + name,
+            .query = std::move(query),
+            .body = body,
+            .what = base::str("changing ", collection, "/", name, where(scope))};
   return mutate(std::move(call));
 }
 
 Outcome<Operation> Compute::act(const Scope& scope, const std::string& collection, const std::string& name,
                                 const std::string& action, const Json& body,
                                 std::vector<std::pair<std::string, std::string>> query) {
-  Call call;
-  call.method = "POST";
-  call.path = path(scope, collection) + "/" + name + "/" + action;
-  call.query = std::move(query);
-  call.body = body;
-  call.what = base::str(action, " of ", collection, "/", name, where(scope));
+  Call call{.method = "POST",
+            .path = path(scope, collection) + "/" + name + "/" + action,
+            .query = std::move(query),
+            .body = body,
+            .what = base::str(action, " of ", collection, "/", name, where(scope))};
   return mutate(std::move(call));
 }
 
 Outcome<Listed<Json>> Compute::list(const Scope& scope, const std::string& collection,
                                     const std::string& filter) {
-  Call call;
-  call.service = Service::kCompute;
-  call.path = path(scope, collection);
-  call.query = {{"returnPartialSuccess", "true"}};
+  Call call{.service = Service::kCompute,
+            .path = path(scope, collection),
+            .query = {{"returnPartialSuccess", "true"}},
+            .what = base::str("the list of ", collection, where(scope))};
   if (!filter.empty()) call.query.emplace_back("filter", filter);
-  call.what = base::str("the list of ", collection, where(scope));
   Listed<Json> listed;
   GOOGLE_TRY(const Json all, api_.pages(call, "items", &listed.unreachable));
   listed.items = all.get<std::vector<Json>>();
@@ -113,12 +107,11 @@ Outcome<Listed<Json>> Compute::list(const Scope& scope, const std::string& colle
 }
 
 Outcome<Listed<Json>> Compute::aggregated(const std::string& collection, const std::string& filter) {
-  Call call;
-  call.service = Service::kCompute;
-  call.path = base::str(kRoot, "projects/", project_, "/aggregated/", collection);
-  call.query = {{"returnPartialSuccess", "true"}};
+  Call call{.service = Service::kCompute,
+            .path = base::str(kRoot, "projects/", project_, "/aggregated/", collection),
+            .query = {{"returnPartialSuccess", "true"}},
+            .what = base::str("the list of all ", collection)};
   if (!filter.empty()) call.query.emplace_back("filter", filter);
-  call.what = base::str("the list of all ", collection);
   Listed<Json> listed;
   GOOGLE_OK(api_.each_page(call, [&](const Json& page) {
     // {"zones/a": {"disks": […]}, "zones/b": {"warning": {"code": "UNREACHABLE"}}}.
@@ -133,21 +126,19 @@ Outcome<Listed<Json>> Compute::aggregated(const std::string& collection, const s
 }
 
 Outcome<Json> Compute::serial_output(const std::string& zone, const std::string& instance, double start) {
-  Call call;
-  call.service = Service::kCompute;
-  call.path = path(Scope::zone(zone), "instances") + "/" + instance + "/serialPort";
-  call.query = {{"start", std::to_string(static_cast<long long>(start))}};
-  call.what = base::str("the serial port of ", instance, " in ", zone);
+  const Call call{.service = Service::kCompute,
+                  .path = path(Scope::zone(zone), "instances") + "/" + instance + "/serialPort",
+                  .query = {{"start", std::to_string(static_cast<long long>(start))}},
+                  .what = base::str("the serial port of ", instance, " in ", zone)};
   return api_.call(call);
 }
 
 Outcome<std::vector<Json>> Compute::guest_attributes(const std::string& zone, const std::string& instance,
                                                      const std::string& query_path) {
-  Call call;
-  call.service = Service::kCompute;
-  call.path = path(Scope::zone(zone), "instances") + "/" + instance + "/getGuestAttributes";
-  call.query = {{"queryPath", query_path}};
-  call.what = base::str("the guest attributes of ", instance, " in ", zone);
+  const Call call{.service = Service::kCompute,
+                  .path = path(Scope::zone(zone), "instances") + "/" + instance + "/getGuestAttributes",
+                  .query = {{"queryPath", query_path}},
+                  .what = base::str("the guest attributes of ", instance, " in ", zone)};
   GOOGLE_TRY(const Json answer, api_.call(call));
   return elements(answer, "queryValue.items");
 }
@@ -159,18 +150,16 @@ Outcome<Operation> Compute::set_labels(const Scope& scope, const std::string& co
 }
 
 Outcome<Json> Compute::project_json() {
-  Call call;
-  call.service = Service::kCompute;
-  call.path = base::str(kRoot, "projects/", project_);
-  call.what = base::str("the project ", project_);
+  const Call call{.service = Service::kCompute,
+                  .path = base::str(kRoot, "projects/", project_),
+                  .what = base::str("the project ", project_)};
   return api_.call(call);
 }
 
 Outcome<std::vector<Quota>> Compute::region_quotas(const std::string& region) {
-  Call call;
-  call.service = Service::kCompute;
-  call.path = base::str(kRoot, "projects/", project_, "/regions/", region);
-  call.what = base::str("the region ", region);
+  const Call call{.service = Service::kCompute,
+                  .path = base::str(kRoot, "projects/", project_, "/regions/", region),
+                  .what = base::str("the region ", region)};
   GOOGLE_TRY(const Json json, api_.call(call));
   std::vector<Quota> quotas;
   for (const Json& one : elements(json, "quotas"))
@@ -179,10 +168,9 @@ Outcome<std::vector<Quota>> Compute::region_quotas(const std::string& region) {
 }
 
 Outcome<std::vector<std::string>> Compute::zones(const std::string& region) {
-  Call call;
-  call.service = Service::kCompute;
-  call.path = base::str(kRoot, "projects/", project_, "/zones");
-  call.what = base::str("the zones");
+  const Call call{.service = Service::kCompute,
+                  .path = base::str(kRoot, "projects/", project_, "/zones"),
+                  .what = base::str("the zones")};
   GOOGLE_TRY(const Json all, api_.pages(call, "items", nullptr));
   std::vector<std::string> names;
   for (const Json& zone : all)

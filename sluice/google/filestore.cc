@@ -34,52 +34,47 @@ Filestore filestore_of(const Json& json) {
 }
 
 Outcome<Filestore> Filestores::get(const std::string& location, const std::string& id) {
-  Call call;
-  call.service = Service::kFilestore;
-  call.path = parent(project_, location) + "/" + id;
-  call.what = base::str("the NFS share ", id, " in ", location);
+  const Call call{.service = Service::kFilestore,
+                  .path = parent(project_, location) + "/" + id,
+                  .what = base::str("the NFS share ", id, " in ", location)};
   GOOGLE_TRY(const Json json, api_.call(call));
   return filestore_of(json);
 }
 
 Outcome<Listed<Filestore>> Filestores::list(const std::string& location) {
-  Call call;
-  call.service = Service::kFilestore;
-  call.path = parent(project_, location);
-  call.what = base::str("the NFS shares of ", project_);
+  const Call call{.service = Service::kFilestore,
+                  .path = parent(project_, location),
+                  .what = base::str("the NFS shares of ", project_)};
   return api_.list(call, "instances", filestore_of);
 }
 
 Outcome<Operation> Filestores::create(const std::string& location, const std::string& id, const Json& body) {
-  Call call;
-  call.service = Service::kFilestore;
-  call.method = "POST";
-  call.path = parent(project_, location);
-  call.query = {{"instanceId", id}};
-  call.body = body;
-  call.what = base::str("creating the NFS share ", id, " in ", location);
+  const Call call{.service = Service::kFilestore,
+                  .method = "POST",
+                  .path = parent(project_, location),
+                  .query = {{"instanceId", id}},
+                  .body = body,
+                  .what = base::str("creating the NFS share ", id, " in ", location)};
   return begun(api_, call);
 }
 
 Outcome<Operation> Filestores::patch(const std::string& location, const std::string& id, const Json& body,
                                      const std::string& mask) {
-  Call call;
-  call.service = Service::kFilestore;
-  call.method = "PATCH";
-  call.path = parent(project_, location) + "/" + id;
-  call.query = {{"updateMask", mask}};
-  call.body = body;
-  call.what = base::str("changing the NFS share ", id, " in ", location);
+  const Call call{.service = Service::kFilestore,
+                  .method = "PATCH",
+                  .path = parent(project_, location) + "/" + id,
+                  .query = {{"updateMask", mask}},
+                  .body = body,
+                  .what = base::str("changing the NFS share ", id, " in ", location)};
   return begun(api_, call);
 }
 
 Outcome<Operation> Filestores::remove(const std::string& location, const std::string& id, bool force) {
-  Call call;
-  call.service = Service::kFilestore;
-  call.method = "DELETE";
-  call.path = parent(project_, location) + "/" + id;
+  Call call{.service = Service::kFilestore,
+            .method = "DELETE",
+            .path = parent(project_, location) + "/" + id,
+            .what = base::str("deleting the NFS share ", id, " in ", location)};
   if (force) call.query = {{"force", "true"}};
-  call.what = base::str("deleting the NFS share ", id, " in ", location);
   return begun(api_, call);
 }
 

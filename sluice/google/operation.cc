@@ -63,10 +63,8 @@ Done wait(Api& api, Operation operation, const Wait& how) {
                     " s");
     api.clock().sleep(pause, how.cancelled);
     pause = std::min(pause * 1.5, how.longest);
-    Call call;
-    call.service = operation.service;
-    call.path = operation.path;
-    call.what = operation.what + ": its operation";
+    const Call call{
+        .service = operation.service, .path = operation.path, .what = operation.what + ": its operation"};
     auto answer = api.call(call);
     // Services delete operations after a while, also finished ones: the resource decides.
     if (!answer && answer.error().kind == Kind::kNotFound) return {};

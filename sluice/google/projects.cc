@@ -7,12 +7,11 @@
 namespace sluice::google {
 
 Outcome<std::vector<std::string>> Projects::disabled(const std::vector<std::string>& services) {
-  Call call;
-  call.service = Service::kServiceUsage;
-  call.path = base::str("/v1/projects/", project_, "/services:batchGet");
+  Call call{.service = Service::kServiceUsage,
+            .path = base::str("/v1/projects/", project_, "/services:batchGet"),
+            .what = base::str("the services that ", project_, " has enabled")};
   for (const std::string& service : services)
     call.query.emplace_back("names", base::str("projects/", project_, "/services/", service));
-  call.what = base::str("the services that ", project_, " has enabled");
   GOOGLE_TRY(const Json answer, api_.call(call));
   std::vector<std::string> enabled, missing;
   for (const Json& service : elements(answer, "services"))
@@ -27,11 +26,11 @@ std::string Projects::enable_command(const std::vector<std::string>& services) c
 }
 
 Outcome<std::vector<Quota>> Projects::quota_limits(const std::string& service) {
-  Call call;
-  call.service = Service::kServiceUsage;
-  call.path = base::str("/v1beta1/projects/", project_, "/services/", service, "/consumerQuotaMetrics");
-  call.query = {{"view", "FULL"}};
-  call.what = base::str("the quotas of ", service);
+  const Call call{
+      .service = Service::kServiceUsage,
+      .path = base::str("/v1beta1/projects/", project_, "/services/", service, "/consumerQuotaMetrics"),
+      .query = {{"view", "FULL"}},
+      .what = base::str("the quotas of ", service)};
   GOOGLE_TRY(const Json metrics, api_.pages(call, "metrics", nullptr));
   std::vector<Quota> quotas;
   for (const Json& metric : metrics) {
@@ -52,13 +51,12 @@ Outcome<std::vector<Quota>> Projects::quota_limits(const std::string& service) {
 }
 
 Outcome<std::vector<std::string>> Projects::missing_permissions(const std::vector<std::string>& permissions) {
-  Call call;
-  call.service = Service::kResourceManager;
-  call.method = "POST";
-  call.reads = true;
-  call.path = base::str("/v3/projects/", project_, ":testIamPermissions");
-  call.body = {{"permissions", permissions}};
-  call.what = base::str("the caller's permissions in ", project_);
+  const Call call{.service = Service::kResourceManager,
+                  .method = "POST",
+                  .path = base::str("/v3/projects/", project_, ":testIamPermissions"),
+                  .body = {{"permissions", permissions}},
+                  .what = base::str("the caller's permissions in ", project_),
+                  .reads = true};
   GOOGLE_TRY(const Json answer, api_.call(call));
   const auto granted = items(answer, "permissions");
   std::vector<std::string> missing;

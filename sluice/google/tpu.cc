@@ -90,28 +90,24 @@ std::string Tpu::parent(const std::string& zone) const {
 Outcome<Operation> Tpu::mutate(const std::string& method, const std::string& path,
                                std::vector<std::pair<std::string, std::string>> query, Json body,
                                const std::string& what, const std::string& version) {
-  Call call;
-  call.method = method;
-  call.path = version + path;
-  call.query = std::move(query);
-  call.body = std::move(body);
-  call.what = what;
+  const Call call{.method = method,
+                  .path = version + path,
+                  .query = std::move(query),
+                  .body = std::move(body),
+                  .what = what};
   GOOGLE_TRY(const Json answer, api_.call(call));
   return operation_of(Service::kTpu, version, answer, what);
 }
 
 Outcome<Node> Tpu::node(const std::string& zone, const std::string& id) {
-  Call call;
-  call.path = "/v2" + parent(zone) + "/nodes/" + id;
-  call.what = base::str("the node ", id, " in ", zone);
+  const Call call{.path = "/v2" + parent(zone) + "/nodes/" + id,
+                  .what = base::str("the node ", id, " in ", zone)};
   GOOGLE_TRY(const Json json, api_.call(call));
   return node_of(json);
 }
 
 Outcome<Listed<Node>> Tpu::nodes(const std::string& zone) {
-  Call call;
-  call.path = "/v2" + parent(zone) + "/nodes";
-  call.what = base::str("the TPU nodes of ", project_);
+  const Call call{.path = "/v2" + parent(zone) + "/nodes", .what = base::str("the TPU nodes of ", project_)};
   return api_.list(call, "nodes", node_of);
 }
 
@@ -149,29 +145,26 @@ Outcome<Operation> Tpu::patch_labels(const std::string& zone, const std::string&
 Outcome<std::vector<Json>> Tpu::guest_attributes(const std::string& zone, const std::string& id,
                                                  const std::string& query_path,
                                                  const std::vector<std::string>& workers) {
-  Call call;
-  call.method = "POST";
-  call.reads = true;
-  call.path = "/v2" + parent(zone) + "/nodes/" + id + ":getGuestAttributes";
-  call.body = {{"queryPath", query_path}};
+  Call call{.method = "POST",
+            .path = "/v2" + parent(zone) + "/nodes/" + id + ":getGuestAttributes",
+            .body = {{"queryPath", query_path}},
+            .what = base::str("the guest attributes of the node ", id, " in ", zone),
+            .reads = true};
   if (!workers.empty()) call.body["workerIds"] = workers;
-  call.what = base::str("the guest attributes of the node ", id, " in ", zone);
   GOOGLE_TRY(const Json answer, api_.call(call));
   return elements(answer, "guestAttributes");
 }
 
 Outcome<QueuedResource> Tpu::queued(const std::string& zone, const std::string& id) {
-  Call call;
-  call.path = "/v2" + parent(zone) + "/queuedResources/" + id;
-  call.what = base::str("the queue entry ", id, " in ", zone);
+  const Call call{.path = "/v2" + parent(zone) + "/queuedResources/" + id,
+                  .what = base::str("the queue entry ", id, " in ", zone)};
   GOOGLE_TRY(const Json json, api_.call(call));
   return queued_of(json);
 }
 
 Outcome<Listed<QueuedResource>> Tpu::queued_list(const std::string& zone) {
-  Call call;
-  call.path = "/v2" + parent(zone) + "/queuedResources";
-  call.what = base::str("the TPU queue of ", project_);
+  const Call call{.path = "/v2" + parent(zone) + "/queuedResources",
+                  .what = base::str("the TPU queue of ", project_)};
   return api_.list(call, "queuedResources", queued_of);
 }
 
@@ -187,17 +180,15 @@ Outcome<Operation> Tpu::delete_queued(const std::string& zone, const std::string
 }
 
 Outcome<std::vector<std::string>> Tpu::accelerator_types(const std::string& zone) {
-  Call call;
-  call.path = "/v2" + parent(zone) + "/acceleratorTypes";
-  call.what = base::str("the TPU types of ", zone);
+  const Call call{.path = "/v2" + parent(zone) + "/acceleratorTypes",
+                  .what = base::str("the TPU types of ", zone)};
   GOOGLE_TRY(const Json all, api_.pages(call, "acceleratorTypes", nullptr));
   return last_pieces(all, "type");
 }
 
 Outcome<std::vector<std::string>> Tpu::locations() {
-  Call call;
-  call.path = base::str("/v2/projects/", project_, "/locations");
-  call.what = base::str("the zones with TPUs");
+  const Call call{.path = base::str("/v2/projects/", project_, "/locations"),
+                  .what = base::str("the zones with TPUs")};
   GOOGLE_TRY(const Json all, api_.pages(call, "locations", nullptr));
   return last_pieces(all, "locationId");
 }
