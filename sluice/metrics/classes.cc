@@ -110,6 +110,12 @@ class ScoreDefinition : public Definition {
   ClassOptions options_;
 };
 
+// Returns each row's place in the confusion matrix, row-major: its label, then the answer.
+torch::Tensor places_in_matrix(const Labelled& batch, int64_t classes, bool probabilities) {
+  const int64_t counted = counted_classes(classes);
+  return checked(batch.target, counted) * counted + answers(batch, probabilities);
+}
+
 class ConfusionDefinition : public Definition {
  public:
   ConfusionDefinition(int64_t classes, bool probabilities)
@@ -125,9 +131,7 @@ class ConfusionDefinition : public Definition {
   void update(const std::string& name, const Sums& sums, const std::vector<torch::Tensor>&,
               const Input& input) const override {
     const Labelled batch = labelled(name, classes_, input);
-    const int64_t counted = counted_classes(classes_);
-    const torch::Tensor place = checked(batch.target, counted) * counted + answers(batch, probabilities_);
-    sums[0].index_add_(0, place, batch.mask.to(torch::kLong));
+    sums[0].index_add_(0, places_in_matrix(batch, classes_, probabilities_), batch.mask.to(torch::kLong));
   }
 
   void compute(const std::string& name, const Sums& totals, Values& values) const override {
@@ -154,8 +158,7 @@ class SparseConfusionDefinition : public KeyDefinition {
 
   torch::Tensor keys(const std::string& name, const Input& input) const override {
     const Labelled batch = labelled(name, classes_, input);
-    const int64_t counted = counted_classes(classes_);
-    const torch::Tensor place = checked(batch.target, counted) * counted + answers(batch, probabilities_);
+    const torch::Tensor place = places_in_matrix(batch, classes_, probabilities_);
     return at::where(batch.mask, place, at::full_like(place, -1));
   }
 

@@ -71,32 +71,40 @@ Values marked(Emit& e, std::string_view name, const Values& operands, const Conv
       {{"stride", c.stride}, {"padding", c.padding}, {"dilation", c.dilation}, {"groups", c.groups}}, body);
 }
 
-// Computes y [N, O, out…] of the given spatial size from x [N, g*I, in…] and w [O, I, k…].
-Value gather_form(Emit& e, const Convolution& c, Value x, Value w, const Dims& out) {
-  Builder& b = e.b;
+// Returns the windows over x […, …, in…] in which a kernel […, …, k…] has `out` places, with the padding
+// on the right that these need.
+stablehlo::ConvolutionWindow window_over(const Convolution& c, Value x, Value kernel, const Dims& strides,
+                                         const Dims& dilation, const Dims& out) {
   stablehlo::ConvolutionWindow window{
-      .strides = c.stride, .rhs_dilation = c.dilation, .feature_groups = c.groups};
+      .strides = strides, .rhs_dilation = dilation, .feature_groups = c.groups};
   for (int64_t i = 0; i < c.spatial; ++i) {
-    const int64_t reach = (out[at(i)] - 1) * c.stride[at(i)] + c.dilation[at(i)] * (w.dim(i + 2) - 1) + 1;
+    const int64_t reach = (out[at(i)] - 1) * strides[at(i)] + (kernel.dim(i + 2) - 1) * dilation[at(i)] + 1;
     window.padding.emplace_back(c.padding[at(i)], reach - x.dim(i + 2) - c.padding[at(i)]);
   }
   window.lhs_dilation.assign(at(c.spatial), 1);
+  return window;
+}
+
+// Computes y [N, O, out…] of the given spatial size from x [N, g*I, in…] and w [O, I, k…].
+Value gather_form(Emit& e, const Convolution& c, Value x, Value w, const Dims& out) {
+  Builder& b = e.b;
+  const stablehlo::ConvolutionWindow window = window_over(c, x, w, c.stride, c.dilation, out);
   return marked(e, stablehlo::composites::kConvolution, {x, w}, c,
                 [&] { return Values{b.convolution(x, w, plain_dims(c.spatial), window)}; })[0];
 }
 
-// Moves the groups from the first dimension to the second: [g*O, I, k…] -> [O, g*I, k…].
-Value move_groups(Builder& b, Value w, int64_t groups) {
-  if (groups == 1) return w;
-  const int64_t outer = w.dim(0) / groups, inner = w.dim(1);
-  Dims split = w.dims(), merged = w.dims();
-  split[0] = outer;
-  split.insert(split.begin(), groups);
-  Dims order = range(0, w.rank() + 1);
+// Moves the groups from dimension 0 to 1, or from 1 to 0: [g*O, I, k…] -> [O, g*I, k…], or
+// [N, g*I, in…] -> [g*N, I, in…].
+Value move_groups(Builder& b, Value x, int64_t groups, size_t from) {
+  if (groups == 1) return x;
+  Dims merged = x.dims();
+  merged[from] /= groups;
+  Dims split = merged;
+  split.insert(split.begin() + static_cast<std::ptrdiff_t>(from), groups);
+  Dims order = range(0, x.rank() + 1);
   std::swap(order[0], order[1]);
-  merged[0] = outer;
-  merged[1] = groups * inner;
-  return b.reshape(b.transpose(b.reshape(w, split), order), merged);
+  merged[1 - from] *= groups;
+  return b.reshape(b.transpose(b.reshape(x, split), order), merged);
 }
 
 // Computes x [N, g*I, in…] of the given spatial size from y [N, g*O, out…] and w [g*O, I, k…].
@@ -113,42 +121,22 @@ Value spread_form(Emit& e, const Convolution& c, Value y, Value w, const Dims& i
   stablehlo::ConvolutionDims dims = plain_dims(c.spatial);
   std::swap(dims.kernel_input_feature, dims.kernel_output_feature);
   return marked(e, stablehlo::composites::kConvolutionOfX, {y, w}, c, [&] {
-    const Value reversed = b.reverse(move_groups(b, w, c.groups), range(2, c.spatial));
+    const Value reversed = b.reverse(move_groups(b, w, c.groups, 0), range(2, c.spatial));
     return Values{b.convolution(y, reversed, dims, window)};
   })[0];
 }
 
-// Moves the groups into the batch (which is the features here): [N, g*I, in…] -> [g*N, I, in…].
-Value batch_with_groups(Builder& b, Value x, int64_t groups) {
-  if (groups == 1) return x;
-  const int64_t batch = x.dim(0), inner = x.dim(1) / groups;
-  Dims split = x.dims(), merged = x.dims();
-  split[1] = inner;
-  split.insert(split.begin() + 1, groups);
-  Dims order = range(0, x.rank() + 1);
-  std::swap(order[0], order[1]);
-  merged[0] = groups * batch;
-  merged[1] = inner;
-  return b.reshape(b.transpose(b.reshape(x, split), order), merged);
-}
-
 // Computes w [g*O, I, k…] from x [N, g*I, in…] and y [N, g*O, out…]: the weight's gradient of the gather form
-// that made y from x. It swaps batch and features, and also stride and dilation.
+// that made y from x. It swaps batch and features, and also stride and dilation; the groups are in the batch.
 Value weight_form(Emit& e, const Convolution& c, Value x, Value y, const Dims& kernel) {
   Builder& b = e.b;
-  stablehlo::ConvolutionWindow window{
-      .strides = c.dilation, .rhs_dilation = c.stride, .feature_groups = c.groups};
-  window.lhs_dilation.assign(at(c.spatial), 1);
-  for (int64_t i = 0; i < c.spatial; ++i) {
-    const int64_t reach = (kernel[at(i)] - 1) * c.dilation[at(i)] + (y.dim(i + 2) - 1) * c.stride[at(i)] + 1;
-    window.padding.emplace_back(c.padding[at(i)], reach - x.dim(i + 2) - c.padding[at(i)]);
-  }
+  const stablehlo::ConvolutionWindow window = window_over(c, x, y, c.dilation, c.stride, kernel);
   stablehlo::ConvolutionDims dims = plain_dims(c.spatial);
   std::swap(dims.input_batch, dims.input_feature);
   std::swap(dims.kernel_input_feature, dims.kernel_output_feature);
   std::swap(dims.output_batch, dims.output_feature);
   return marked(e, stablehlo::composites::kConvolutionOfW, {x, y}, c,
-                [&] { return Values{b.convolution(batch_with_groups(b, x, c.groups), y, dims, window)}; })[0];
+                [&] { return Values{b.convolution(move_groups(b, x, c.groups, 1), y, dims, window)}; })[0];
 }
 
 Dims spatial_dims(Value x) { return Dims(x.dims().begin() + 2, x.dims().end()); }
