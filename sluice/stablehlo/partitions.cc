@@ -40,6 +40,20 @@ std::string array_text(const Edges& numbers) {
   return base::str("array<i64: ", base::join(numbers, ", "), ">");
 }
 
+// Returns the text with each line that has `part` replaced by write(line).
+std::string each_line(std::string_view text, std::string_view part, std::string (*write)(std::string_view)) {
+  std::string written;
+  while (!text.empty()) {
+    const size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    written += line.find(part) == std::string_view::npos ? std::string(line) : write(line);
+    if (end == std::string_view::npos) break;
+    written += '\n';
+    text.remove_prefix(end + 1);
+  }
+  return written;
+}
+
 // The inside of a tensor's type, such as "8x4xf32", of other dimensions.
 struct TensorInside {
   Edges dims;
@@ -111,21 +125,55 @@ std::string without_shift(std::string_view line) {
   return slice_and_pad(line, type, inside, shift);
 }
 
+constexpr std::string_view kConvolutionCall = " = \"stablehlo.convolution\"(";
+
+// Returns a layout that is free but for the spatial dimensions, which are whole: "[{?}, {?}, {}, {}]" for
+// "b, f, 0, 1".
+std::string whole_images(std::string_view dims) {
+  std::vector<std::string> each;
+  for (const std::string& dim : base::split(dims, ','))
+    each.emplace_back(base::number_of<int64_t>(base::trim(dim)) ? "{}" : "{?}");
+  return base::str('[', base::join(each, ", "), ']');
+}
+
+// Returns one line of a convolution, after the lines that make both of its operands whole along their spatial
+// dimensions.
+std::string of_whole_images(std::string_view line) {
+  const size_t percent = line.find('%'), call = line.find(kConvolutionCall);
+  const std::string_view blanks = line.substr(0, percent),
+                         name = line.substr(percent + 1, call - percent - 1);
+  const size_t end = line.find(')', call);
+  const std::string_view left = text_between(line, kConvolutionCall, ", "),
+                         right = text_between(line.substr(0, end + 1), ", ", ")"),
+                         left_type = text_between(line, " : (tensor<", ">, tensor<"),
+                         right_type = text_between(line, ">, tensor<", ">) -> tensor<");
+  const auto whole = [&](std::string_view side, std::string_view operand, std::string_view dims,
+                         std::string_view type) {
+    return base::str(blanks, '%', side, name, " = sdy.sharding_constraint ", operand, " <@mesh, ",
+                     whole_images(dims), "> : tensor<", type, ">\n");
+  };
+  return base::str(whole("left", left, text_between(line, "#stablehlo.conv<[", "]"), left_type),
+                   whole("right", right, text_between(line, "]x[", "]"), right_type), blanks, '%', name,
+                   kConvolutionCall, "%left", name, ", %right", name, line.substr(end));
+}
+
+// Returns the text with convolutions of whole images. Over a mesh of several axes, XLA's partitioner adds up
+// the parts of a convolution whose images lie along their height or width over all devices, not only over
+// those along this axis: the result is too large by the number of devices along the other axes. This happens
+// to the gradient of a weight, and to others that the partitioner computes in the same way.
+std::string with_whole_images(std::string_view text) {
+  return each_line(text, kConvolutionCall, of_whole_images);
+}
+
+bool has_several_axes(const Mesh& mesh) {
+  const auto& axes = mesh.axes();
+  return std::count_if(axes.begin(), axes.end(), [](const MeshAxis& axis) { return axis.size > 1; }) > 1;
+}
+
 // Returns the text with each shift (a pad whose result has its operand's shape) as a slice and a pad that
 // makes it larger again. XLA's partitioner drops the padding of a shift if the operand is whole on every
 // device and the result is laid out: a cumulative sum then comes out doubled.
-std::string without_shifts(std::string_view text) {
-  std::string written;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    const std::string_view line = text.substr(0, end);
-    written += line.find(kPadCall) == std::string_view::npos ? std::string(line) : without_shift(line);
-    if (end == std::string_view::npos) break;
-    written += '\n';
-    text.remove_prefix(end + 1);
-  }
-  return written;
-}
+std::string without_shifts(std::string_view text) { return each_line(text, kPadCall, without_shift); }
 
 // Copies a program's text, with layouts where they belong.
 class Writer {
@@ -143,7 +191,8 @@ class Writer {
     if (!base::starts_with(rest_, " -> (")) refuse("the results of @main");
     copy(5);
     values(partitions_.results, "result");
-    text_ += without_shifts(rest_);
+    const std::string body = without_shifts(rest_);
+    text_ += has_several_axes(partitions_.mesh) ? with_whole_images(body) : body;
     return std::move(text_);
   }
 

@@ -19,9 +19,9 @@ struct Partitions {
 };
 
 // Returns the program that Builder::finish() printed for one replica, with the mesh and the layouts of its
-// arguments and results; nothing else of it changes but pads that XLA's partitioner computes wrongly. Compile
-// it with CompileOptions::num_partitions = mesh.devices(). Throws kInvalidArgument for another text, a wrong
-// number of layouts, and a layout that does not divide its argument or result.
+// arguments and results; nothing else of it changes but pads and convolutions that XLA's partitioner computes
+// wrongly. Compile it with CompileOptions::num_partitions = mesh.devices(). Throws kInvalidArgument for
+// another text, a wrong number of layouts, and a layout that does not divide its argument or result.
 std::string with_layouts(std::string_view text, const Partitions& partitions);
 
 // An argument or a result of @main.

@@ -7,6 +7,7 @@ namespace {
 
 using testing::f32;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::rejection;
 
 // x [8, 4] is replaced by x + y; the sum of both is the second result, a complex number the third.
@@ -88,6 +89,38 @@ TEST(Partitions, ShiftsBecomeSlicesAndPads) {
   EXPECT_THAT(text, HasSubstr("(tensor<0x4xf32>, tensor<f32>) -> tensor<8x4xf32>"));
   // A pad that makes its operand larger stays as it is.
   EXPECT_THAT(text, HasSubstr("(tensor<8x4xf32>, tensor<f32>) -> tensor<9x4xf32>"));
+}
+
+// XLA's partitioner adds up the parts of an image over too many devices.
+TEST(Partitions, ConvolutionsSeeWholeImages) {
+  const auto text_over = [](const Mesh& mesh) {
+    Builder b;
+    const Value x = b.parameter(f32({4, 2, 8, 6})), w = b.parameter(f32({3, 2, 3, 3}));
+    // As the gradient of a weight swaps the first two dimensions of both.
+    const ConvolutionDims dims{.input_batch = 1,
+                               .input_feature = 0,
+                               .input_spatial = {2, 3},
+                               .kernel_input_feature = 0,
+                               .kernel_output_feature = 1,
+                               .kernel_spatial = {2, 3},
+                               .output_batch = 1,
+                               .output_feature = 0,
+                               .output_spatial = {2, 3}};
+    const Value y = b.parameter(f32({4, 3, 6, 4}));
+    const Value results[] = {b.convolution(x, y, dims, {}), b.add(w, w)};
+    const Layout whole = Layout::replicated(4);
+    return with_layouts(b.finish(results, std::vector<Donation>(3)),
+                        {mesh, {whole, whole, whole}, {whole, whole}});
+  };
+  const std::string text = text_over(mesh());
+  EXPECT_THAT(text, HasSubstr("    %left0 = sdy.sharding_constraint %arg0 <@mesh, [{?}, {?}, {}, {}]> : "
+                              "tensor<4x2x8x6xf32>\n"
+                              "    %right0 = sdy.sharding_constraint %arg2 <@mesh, [{?}, {?}, {}, {}]> : "
+                              "tensor<4x3x6x4xf32>\n"
+                              "    %0 = \"stablehlo.convolution\"(%left0, %right0) {window_strides"));
+  EXPECT_THAT(text, HasSubstr(" : (tensor<4x2x8x6xf32>, tensor<4x3x6x4xf32>) -> tensor<3x2x3x3xf32>"));
+  // Over one axis, XLA's partitioner is right.
+  EXPECT_THAT(text_over(Mesh({{"fsdp", 4}, {"tensor", 1}})), Not(HasSubstr("sharding_constraint")));
 }
 
 // A program without arguments and results keeps its parentheses.

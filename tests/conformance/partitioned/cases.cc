@@ -83,6 +83,25 @@ size_t laid_out_tensors(const Case& one) {
                     [](const Placing& placing) { return placing.kind != Placing::Kind::kWhole; }));
 }
 
+// All arguments along the same dimension over one axis; devices that differ along the other axis hold equal
+// blocks.
+void add_alike(std::vector<Case>& cases, const Inputs& inputs) {
+  int64_t most = 0;
+  for (const auto& tensor : inputs.tensors) most = std::max(most, tensor.base.dim());
+  for (int64_t d = 0; d < most; ++d) {
+    const auto number = static_cast<size_t>(d);
+    Case made{"all arguments along dimension " + std::to_string(d),
+              std::vector<Placing>(inputs.tensors.size())};
+    for (size_t i = 0; i < inputs.tensors.size(); ++i) {
+      const at::Tensor& base = inputs.tensors[i].base;
+      if (d < base.dim() && divides(2, base.size(d)))
+        made.tensors[i] = {Placing::Kind::kLaidOut,
+                           Layout::along(static_cast<size_t>(base.dim()), number, one_axis(number))};
+    }
+    if (laid_out_tensors(made) > 1) cases.push_back(std::move(made));
+  }
+}
+
 // A sum over the devices that gives the host's tensor: each device has a part of its elements, and 0 for the
 // others.
 at::Tensor sum_of_parts(const at::Tensor& host, bool broken) {
@@ -116,6 +135,7 @@ std::vector<Case> cases_of(const Inputs& inputs) {
   std::vector<Case> cases;
   for (size_t i = 0; i < inputs.tensors.size(); ++i) add_dimensions(cases, inputs, i);
   if (Case all = everything_case(inputs); laid_out_tensors(all) > 1) cases.push_back(std::move(all));
+  add_alike(cases, inputs);
   for (size_t i = 0; i < inputs.tensors.size(); ++i) add_sums(cases, inputs, i);
   cases.push_back({"results laid out", {}, true});
   return cases;

@@ -32,9 +32,9 @@ constexpr const char* kMeshes[] = {"data=2,fsdp=2",   "fsdp=4",
                                    "data=2,fsdp=4",   "data=2,sequence=2,tensor=2",
                                    "fsdp=4,tensor=2", "fsdp=2,sequence=4"};
 
-constexpr const char* kBlocks[] = {"linear",  "norm",    "batchnorm", "attention", "conv1d", "lstm",
-                                   "gather",  "scatter", "select",    "roll",      "flip",   "cumsum",
-                                   "padding", "pooling", "dropout",   "sort",      "slices"};
+constexpr const char* kBlocks[] = {"linear", "norm",    "batchnorm", "attention", "conv1d", "conv2d",
+                                   "lstm",   "gather",  "scatter",   "select",    "roll",   "flip",
+                                   "cumsum", "padding", "pooling",   "dropout",   "sort",   "slices"};
 
 Tensor positions(const Tensor& x, int64_t length, int64_t factor) {
   return (torch::arange(length, x.options().dtype(torch::kLong)) * factor).remainder(x.size(1));
@@ -167,6 +167,9 @@ void ModelImpl::add(size_t index, const Block& block, const Plan& plan) {
     auto conv = register_module(name, nn::Conv1d(nn::Conv1dOptions(width, width, 3).padding(1)));
     steps_.emplace_back(
         [=](const Tensor& x) { return x + conv->forward(x.transpose(1, 2)).transpose(1, 2).tanh(); });
+  } else if (block.name == "conv2d") {
+    auto conv = register_module(name, nn::Conv2d(nn::Conv2dOptions(1, 4, 3).padding(1)));
+    steps_.emplace_back([=](const Tensor& x) { return conv->forward(x.unsqueeze(1)).relu().mean(1) + x; });
   } else if (block.name == "lstm") {
     auto cell = register_module(name, Cell(width));
     steps_.emplace_back([=](const Tensor& x) { return cell->forward(x); });
