@@ -136,31 +136,36 @@ std::string whole_images(std::string_view dims) {
   return base::str('[', base::join(each, ", "), ']');
 }
 
-// Returns one line of a convolution, after the lines that make both of its operands whole along their spatial
-// dimensions.
+// Returns one line of a convolution with the lines around it that make its operands and its result whole
+// along their spatial dimensions.
 std::string of_whole_images(std::string_view line) {
-  const size_t percent = line.find('%'), call = line.find(kConvolutionCall);
+  const size_t percent = line.find('%'), call = line.find(kConvolutionCall), arrow = line.find(kToTensor);
   const std::string_view blanks = line.substr(0, percent),
                          name = line.substr(percent + 1, call - percent - 1);
   const size_t end = line.find(')', call);
   const std::string_view left = text_between(line, kConvolutionCall, ", "),
                          right = text_between(line.substr(0, end + 1), ", ", ")"),
                          left_type = text_between(line, " : (tensor<", ">, tensor<"),
-                         right_type = text_between(line, ">, tensor<", ">) -> tensor<");
-  const auto whole = [&](std::string_view side, std::string_view operand, std::string_view dims,
+                         right_type = text_between(line, ">, tensor<", ">) -> tensor<"),
+                         made = line.substr(arrow + kToTensor.size()),
+                         made_type = made.substr(0, made.find("> loc("));
+  const auto whole = [&](std::string_view result, std::string_view operand, std::string_view dims,
                          std::string_view type) {
-    return base::str(blanks, '%', side, name, " = sdy.sharding_constraint ", operand, " <@mesh, ",
-                     whole_images(dims), "> : tensor<", type, ">\n");
+    return base::str(blanks, '%', result, name, " = sdy.sharding_constraint ", operand, " <@mesh, ",
+                     whole_images(dims), "> : tensor<", type);
   };
-  return base::str(whole("left", left, text_between(line, "#stablehlo.conv<[", "]"), left_type),
-                   whole("right", right, text_between(line, "]x[", "]"), right_type), blanks, '%', name,
-                   kConvolutionCall, "%left", name, ", %right", name, line.substr(end));
+  return base::str(whole("left", left, text_between(line, "#stablehlo.conv<[", "]"), left_type), ">\n",
+                   whole("right", right, text_between(line, "]x[", "]"), right_type), ">\n", blanks, "%made",
+                   name, kConvolutionCall, "%left", name, ", %right", name, line.substr(end), '\n',
+                   whole("", base::str("%made", name), text_between(line, "]->[", "]"), made_type),
+                   made_type.size() == made.size() ? "" : ">");
 }
 
 // Returns the text with convolutions of whole images. Over a mesh of several axes, XLA's partitioner adds up
 // the parts of a convolution whose images lie along their height or width over all devices, not only over
 // those along this axis: the result is too large by the number of devices along the other axes. This happens
-// to the gradient of a weight, and to others that the partitioner computes in the same way.
+// to the gradient of a weight, and to others that the partitioner computes in the same way. libtpu's
+// partitioner does the same.
 std::string with_whole_images(std::string_view text) {
   return each_line(text, kConvolutionCall, of_whole_images);
 }
