@@ -107,12 +107,16 @@ base::Result<Json> compile_request(const Json& request) {
 
 // libtpu asks a metadata server that is not there, locks a file in /tmp, warns, and ends the process for
 // flags that it does not know. These settings prevent all of it (only the topology of the call matters).
-base::EnvironmentChanges worker_environment() {
+// `dump`: a folder for the compiler's texts; "": none.
+base::EnvironmentChanges worker_environment(const std::string& dump) {
+  const auto flags = dump.empty() ? std::nullopt : std::optional(base::str("--xla_dump_to=", dump));
   return {{"TPU_SKIP_MDS_QUERY", "1"},           {"ALLOW_MULTIPLE_LIBTPU_LOAD", "1"},
           {"TPU_WORKER_HOSTNAMES", "localhost"}, {"TPU_ACCELERATOR_TYPE", "v3-8"},
-          {"TPU_LOG_DIR", "disabled"},           {"XLA_FLAGS", std::nullopt},
+          {"TPU_LOG_DIR", "disabled"},           {"XLA_FLAGS", flags},
           {"LIBTPU_INIT_ARGS", std::nullopt}};
 }
+
+constexpr size_t kListedBuffers = 5;
 
 AheadReport report_of(const Json& json, const std::string& plugin_path) {
   AheadReport report;
@@ -149,6 +153,9 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   SLUICE_TRY(const auto folder, base::TemporaryDirectory::create());
   const std::string program = folder.path("program.mlir"), order = folder.path("request.json"),
                     answer = folder.path("report.json");
+  // A program's key in a folder of programs depends on the compiler's flags.
+  const bool lists_buffers = request.partitions && request.cache.empty();
+  const std::string dump = lists_buffers ? folder.path("dump") : "";
   SLUICE_OK(base::write_file_atomically(program, request.text));
   const Json json = {{"slice", request.slice.name}, {"program", program},
                      {"plugin", plugin->path},      {"replicas", request.replicas},
@@ -157,7 +164,7 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
   std::vector<std::string> command = worker;
   command.insert(command.end(), {order, answer});
   SLUICE_TRY(const base::Finished end,
-             base::run_process(command, worker_environment(), request.deadline_seconds));
+             base::run_process(command, worker_environment(dump), request.deadline_seconds));
   if (end.timed_out) {
     return base::fail(Code::kDeadlineExceeded, "compiling for ", request.slice.name, " took more than ",
                       request.deadline_seconds, " s and was stopped");
@@ -175,7 +182,9 @@ base::Result<AheadReport> compile_in_worker(const std::vector<std::string>& work
     return base::fail(static_cast<Code>(report.at("code").get<int>()), "compiling for ", request.slice.name,
                       ": ", report.at("error").get<std::string>());
   }
-  return report_of(report, plugin->path);
+  AheadReport found = report_of(report, plugin->path);
+  if (found.fits && lists_buffers) found.largest = dumped_buffers(dump, kListedBuffers);
+  return found;
 }
 
 int run_ahead_worker(const std::string& request_path, const std::string& report_path) {

@@ -8,6 +8,7 @@
 
 #include "sluice/base/result.h"
 #include "sluice/estimate/gpu_slice.h"
+#include "sluice/estimate/largest_buffers.h"
 #include "sluice/pjrt/program/topology.h"
 
 namespace sluice::estimate {
@@ -29,6 +30,8 @@ struct AheadReport {
   std::string device_kind;                       // "TPU v3", "NVIDIA H100 80GB HBM3"
   std::string plugin_path;
   std::string cached;  // the entry's name in the folder of compiled programs; "": it is not there
+  // Of a program over a mesh, if it fits and was not compiled for a folder of programs.
+  std::vector<LargestBuffer> largest = {};
 };
 
 // Runs `worker` (a command line; two paths are appended) and waits for its report. Errors: the compiler's

@@ -195,12 +195,34 @@ void print_details(const std::vector<SliceResult>& results) {
   }
 }
 
+void print_largest(const std::vector<LargestBuffer>& largest) {
+  if (largest.empty()) return;
+  std::printf("  The largest temporary buffers (compiled; some use the same memory one after the other):\n");
+  std::vector<base::TableRow> rows;
+  for (const LargestBuffer& buffer : largest)
+    rows.push_back({"", base::memory_text(static_cast<uint64_t>(buffer.bytes)), buffer.type,
+                    buffer.instruction, stablehlo::layer_text(buffer.operation)});
+  base::print_table(rows, "l");
+}
+
 // Prints what the devices of a mesh keep and exchange.
 void print_meshes(const std::vector<SliceResult>& results) {
-  for (const SliceResult& result : results)
-    if (result.over_mesh)
-      print_mesh(result.slice.name, *result.over_mesh,
-                 step_bound(result.slice, result.report.program.cost).seconds());
+  for (const SliceResult& result : results) {
+    if (!result.over_mesh) continue;
+    print_mesh(result.slice.name, *result.over_mesh,
+               step_bound(result.slice, result.report.program.cost).seconds());
+    print_largest(result.report.largest);
+  }
+}
+
+nlohmann::json largest_json(const std::vector<LargestBuffer>& largest) {
+  nlohmann::json buffers = nlohmann::json::array();
+  for (const LargestBuffer& buffer : largest)
+    buffers.push_back({{"bytes", buffer.bytes},
+                       {"type", buffer.type},
+                       {"instruction", buffer.instruction},
+                       {"operation", buffer.operation}});
+  return buffers;
 }
 
 void print_sources(const std::vector<SliceResult>& results, bool bounds) {
@@ -292,7 +314,10 @@ nlohmann::json compiled_json(const SliceResult& result) {
   }
   json["compiled"] = std::move(compiled);
   if (!result.mesh.empty()) json["mesh"] = result.mesh.str();
-  if (result.over_mesh) json["over_mesh"] = mesh_json(*result.over_mesh);
+  if (result.over_mesh) {
+    json["over_mesh"] = mesh_json(*result.over_mesh);
+    json["over_mesh"]["largest_buffers"] = largest_json(report.largest);
+  }
   if (!result.cached.empty()) json["cached"] = result.cached;
   if (result.estimate) {
     Json values = Json::array();

@@ -102,6 +102,10 @@ equal "$(field "$work/mesh.json" "$held['inputs'] - (16 * 3072 * 4 + 16 * 8) < 1
 equal "$(field "$work/mesh.json" 'j["slices"][0]["mesh"], {e["axes"] for e in j["slices"][0]["over_mesh"]["exchanges"]}')" "('fsdp=8', {'fsdp'})"
 # Each large weight is gathered in bf16 or f32 once or twice, and its gradient is summed.
 equal "$(field "$work/mesh.json" 'sum(e["bytes"] for e in j["slices"][0]["over_mesh"]["exchanges"] if e["kind"] == "all-gather") >= 2 * 4 * 1024 * 1024')" True
+# All exchanges of a step have at most three times the bytes of the parameters in f32.
+parameters=$((4 * (3072 * 1024 + 1024 * 1024 + 1024 * 10 + 1024 + 1024 + 10)))
+equal "$(field "$work/mesh.json" "sum(e['bytes'] for e in j['slices'][0]['over_mesh']['exchanges']) <= 3 * $parameters")" True
+equal "$(field "$work/mesh.json" '[b["bytes"] >= 1024 * 1024 for b in j["slices"][0]["over_mesh"]["largest_buffers"][:2]]')" '[True, True]'
 expect 1 'fsdp=8 of 8 devices, and v3-32 has 32' "$program" compile --topology v3-32 --program "$work/mesh.mlir"
 # A command says its mesh itself.
 over=("$program" train --fake-data --model mlp --classes 10 --batch-size 128 --device xla --logdir "$work/own")
