@@ -29,6 +29,7 @@ std::string text_of(const StepRates& steps) {
   if (steps.tokens_per_second) text += " Tokens/s=" + short_text(*steps.tokens_per_second);
   if (steps.flops_per_second) text += " TFLOP/s=" + short_text(*steps.flops_per_second / 1e12);
   if (steps.mfu) text += " MFU=" + percent(*steps.mfu, 1);
+  if (steps.causal_mfu) text += " CausalMFU=" + percent(*steps.causal_mfu, 1);
   if (steps.memory_in_use) {
     text += " GiB=" + gib(*steps.memory_in_use);
     if (steps.memory_peak) text += "/" + gib(*steps.memory_peak);

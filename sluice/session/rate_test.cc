@@ -82,6 +82,8 @@ TEST(LogLine, HasBehindItWhatIsKnownOfTheSteps) {
   EXPECT_LE(all.size(), 165u);
   line.steps = {.tokens_per_second = 123456, .flops_per_second = 0.1181e12};
   EXPECT_EQ(text_of(line), original + " Tokens/s=123456 TFLOP/s=0.118");
+  line.steps = {.mfu = 0.5214, .causal_mfu = 0.4876};
+  EXPECT_EQ(text_of(line), original + " MFU=52.1% CausalMFU=48.8%");
 }
 
 }  // namespace

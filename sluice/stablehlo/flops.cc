@@ -7,12 +7,14 @@
 
 #include "sluice/base/formats/hash.h"
 #include "sluice/stablehlo/builder/impl.h"
+#include "sluice/stablehlo/composites.h"
 #include "sluice/stablehlo/splat.h"
 
 namespace sluice::stablehlo {
 
 Flops& Flops::operator+=(const Flops& other) {
   f64 += other.f64, f32 += other.f32, f16 += other.f16, f8 += other.f8, loops += other.loops;
+  causal_f64 += other.causal_f64, causal_f32 += other.causal_f32, causal_f16 += other.causal_f16;
   return *this;
 }
 
@@ -22,7 +24,21 @@ Flops Flops::operator-(const Flops& other) const {
 }
 
 Flops Flops::times(double factor) const {
-  return {f64 * factor, f32 * factor, f16 * factor, f8 * factor, loops * factor};
+  return {.f64 = f64 * factor,
+          .f32 = f32 * factor,
+          .f16 = f16 * factor,
+          .f8 = f8 * factor,
+          .causal_f64 = causal_f64 * factor,
+          .causal_f32 = causal_f32 * factor,
+          .causal_f16 = causal_f16 * factor,
+          .loops = loops * factor};
+}
+
+Flops Flops::with_half_of_causal() const {
+  Flops result = *this;
+  result.f64 -= causal_f64 / 2, result.f32 -= causal_f32 / 2, result.f16 -= causal_f16 / 2;
+  result.causal_f64 = result.causal_f32 = result.causal_f16 = 0;
+  return result;
 }
 
 namespace {
@@ -106,8 +122,9 @@ class Counter {
     for (const Operation* op : operations_) {
       if (!live_.contains(op)) continue;
       const bool fresh = number(*op);
-      const Flops own = fresh ? cost(*op) : Flops();
+      Flops own = fresh ? cost(*op) : Flops();
       if (own == Flops()) continue;
+      if (causal_.contains(op)) own.causal_f64 = own.f64, own.causal_f32 = own.f32, own.causal_f16 = own.f16;
       sum.all += own;
       sum.by_location[op->location] += own;
     }
@@ -116,13 +133,20 @@ class Counter {
 
  private:
   // Lists the operations in their order, with the bodies of composites in place of these.
-  void spread(const Operations& from) {
+  void spread(const Operations& from, bool causal = false) {
     for (const auto& op : from) {
-      if (op->name == kComposite)
-        spread(op->bodies[0].operations);
-      else
-        operations_.push_back(op.get());
+      if (op->name == kComposite) {
+        spread(op->bodies[0].operations, causal || is_causal_attention(*op));
+        continue;
+      }
+      operations_.push_back(op.get());
+      if (causal) causal_.insert(op.get());
     }
+  }
+  static bool is_causal_attention(const Operation& op) {
+    const bool attends =
+        op.is_composite(composites::kAttention) || op.is_composite(composites::kAttentionGradient);
+    return attends && op.number("causal") != 0;
   }
 
   void mark_live(std::span<const Value> results) {
@@ -257,6 +281,7 @@ class Counter {
 
   std::vector<const Operation*> operations_;  // main's operations
   std::unordered_set<const Operation*> live_;
+  std::unordered_set<const Operation*> causal_;     // of causal attention
   std::unordered_map<int32_t, int64_t> constants_;  // [value's id]
   std::unordered_map<int32_t, uint64_t> numbers_;   // [value's id]
   std::unordered_set<uint64_t> known_;

@@ -14,10 +14,16 @@ struct Flops {
   double f64 = 0, f32 = 0;
   double f16 = 0;  // f16 and bf16
   double f8 = 0;   // both kinds
+  // Of these, the products of causal attention: of all queries with all keys.
+  double causal_f64 = 0, causal_f32 = 0, causal_f16 = 0;
   double loops =
       0;  // loops with products whose length the program's text does not give; their FLOPs are missing
 
   double sum() const { return f64 + f32 + f16 + f8; }
+  double causal() const { return causal_f64 + causal_f32 + causal_f16; }
+  // Returns the same with half of the products of causal attention, whose mask hides half of the keys. Its
+  // causal() is 0.
+  Flops with_half_of_causal() const;
   bool complete() const { return loops == 0; }
   Flops& operator+=(const Flops& other);
   Flops operator-(const Flops& other) const;

@@ -60,6 +60,23 @@ TEST(Flops, StandByLayersAndPasses) {
   EXPECT_EQ(works.at("").forward, (Flops{.f32 = kOne}));
 }
 
+// Two products of attention, and one outside of it.
+TEST(Flops, OfCausalAttentionAreNamed) {
+  for (const int64_t causal : {0, 1}) {
+    Builder b;
+    const Value x = b.parameter(f32({4, 8})), w = b.parameter(f32({8, 8}));
+    const Value before = b.dot_general(x, w, kMatrices);
+    const Value y = b.composite(composites::kAttention, {before, w}, {{"causal", causal}}, [&] {
+      return Values{b.dot_general(b.dot_general(before, w, kMatrices), w, kMatrices)};
+    })[0];
+    constexpr double kOne = 2.0 * 4 * 8 * 8;
+    const Flops found = flops_of(b, {y});
+    EXPECT_EQ(found.f32, 3 * kOne);
+    EXPECT_EQ(found.causal(), causal != 0 ? 2 * kOne : 0);
+    EXPECT_EQ(found.with_half_of_causal(), (Flops{.f32 = causal != 0 ? 2 * kOne : 3 * kOne}));
+  }
+}
+
 TEST(Flops, OfWhatNobodyReadsAreNone) {
   Builder b;
   const Value x = b.parameter(f32({4, 4}));

@@ -26,8 +26,12 @@ StepRates rates_of(const StepWindow& window, int processes, const std::optional<
   rates.flops_per_step = window.work.flops->sum() / static_cast<double>(window.steps);
   rates.flops_per_second = window.work.flops->sum() / window.seconds;
   if (!peak) return rates;
-  if (const auto least = estimate::seconds_at_peak(*window.work.flops, *peak))
-    rates.mfu = *least / window.seconds;
+  const auto share = [&](const stablehlo::Flops& flops) -> std::optional<double> {
+    const auto least = estimate::seconds_at_peak(flops, *peak);
+    return least ? std::optional(*least / window.seconds) : std::nullopt;
+  };
+  rates.mfu = share(*window.work.flops);
+  if (window.work.flops->causal() > 0) rates.causal_mfu = share(window.work.flops->with_half_of_causal());
   return rates;
 }
 

@@ -157,9 +157,24 @@ TEST(Rates, AreOfAllProcessesAndOfOneReplica) {
   EXPECT_DOUBLE_EQ(*found.tokens_per_second, 4 * 4096);
   EXPECT_DOUBLE_EQ(*found.flops_per_second, 50e9);
   EXPECT_DOUBLE_EQ(*found.mfu, 0.5);
+  EXPECT_FALSE(found.causal_mfu);
   EXPECT_EQ(found.memory_in_use, 5);
   EXPECT_EQ(found.memory_peak, 7);
   EXPECT_FALSE(found.memory_limit);
+}
+
+// 20 of 50 GFLOP are causal attention's: with half of them there are 40.
+TEST(Rates, CountCausalAttentionInFullAndInHalf) {
+  StepLog log;
+  StepLog::Reader reader;
+  log.begin(1);
+  StepWork attention = work(50e9);
+  attention.flops->causal_f32 = 20e9;
+  log.step(attention)(2);
+  const StepRates found = rates_of(log.take(reader), 1, estimate::Peak{.f32 = kPeak, .source = ""}, {});
+  EXPECT_DOUBLE_EQ(*found.mfu, 0.5);
+  EXPECT_DOUBLE_EQ(*found.causal_mfu, 0.4);
+  EXPECT_DOUBLE_EQ(*found.flops_per_second, 50e9);
 }
 
 using Source = StepMeter::Source;

@@ -20,7 +20,9 @@ struct StepRates {
   std::optional<double> flops_per_step = {};       // of one replica: products and convolutions
   std::optional<double> flops_per_second = {};     // of one replica
   std::optional<double> mfu = {};                  // of one replica's device, as a fraction of 1
-  std::optional<double> input_share = {};          // fraction of the time that was spent waiting for a batch
+  // The same with half of the products of causal attention; none without causal attention.
+  std::optional<double> causal_mfu = {};
+  std::optional<double> input_share = {};  // fraction of the time that was spent waiting for a batch
   // Bytes in use, the peak and the limit of this process's fullest device.
   std::optional<int64_t> memory_in_use = {}, memory_peak = {}, memory_limit = {};
 };
