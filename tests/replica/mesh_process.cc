@@ -3,6 +3,7 @@
 //   train: trains a small decoder on token files and prints losses and weights
 //   reads: reads, fetches and writes values that lie over the processes; refusals that all processes get
 //   leader-reads: only the leader reads a weight that lies over the processes
+//   long: fifty steps of a decoder, a residual net, an LSTM, a model that scatters and a GAN
 //   trainer: two epochs of the trainer, which writes a checkpoint into FOLDER; the second one is resumed with
 //     another mesh
 #include <sluice/sluice.h>
@@ -14,6 +15,7 @@
 #include "sluice/text/test_tokens.h"
 #include "sluice/text/token_batches.h"
 #include "sluice/train/trainer.h"
+#include "tests/common/mesh_trainings.h"
 
 namespace {
 
@@ -43,12 +45,26 @@ void expect(bool right, const std::string& what) {
 }
 
 // Prints numbers of which one changes when an element changes or moves.
+void print_weight(int process, const std::string& name, const torch::Tensor& of_host) {
+  const torch::Tensor value = of_host.to(torch::kDouble).flatten();
+  const torch::Tensor place = torch::arange(value.numel(), torch::kDouble).remainder(101) / 101;
+  std::printf("weight %d %s %.9g %.9g\n", process, name.c_str(), value.abs().sum().item<double>(),
+              (value * place).sum().item<double>());
+}
+
 void print_weights(sluice::Session& session, const nn::Module& model) {
-  for (const auto& item : model.named_parameters()) {
-    const torch::Tensor value = item.value().detach().cpu().to(torch::kDouble).flatten();
-    const torch::Tensor place = torch::arange(value.numel(), torch::kDouble).remainder(101) / 101;
-    std::printf("weight %d %s %.9g %.9g\n", session.process_index(), item.key().c_str(),
-                value.abs().sum().item<double>(), (value * place).sum().item<double>());
+  for (const auto& item : model.named_parameters())
+    print_weight(session.process_index(), item.key(), item.value().detach().cpu());
+}
+
+void train_long(sluice::Session& session, bool over_mesh) {
+  for (const std::string model : sluice::tests::kMeshTrainings) {
+    const auto run = sluice::tests::train_on_mesh(model);
+    for (size_t i = 0; i < run.losses.size(); ++i)
+      std::printf("loss %d %s-%zu %.9g\n", session.process_index(), model.c_str(), i, run.losses[i]);
+    for (const auto& [name, value] : run.values)
+      print_weight(session.process_index(), str(model, '-', name), value);
+    if (over_mesh) expect(run.in_blocks >= 3, str(run.in_blocks, " weights lie in blocks"));
   }
 }
 
@@ -208,6 +224,8 @@ int run(const std::string& scenario, const std::string& mesh, const std::string&
     torch::Tensor y = x + 1;
     session.finish();
     std::printf("%f\n", y.sum().item<double>());
+  } else if (scenario == "long") {
+    train_long(session, !mesh.empty());
   } else {
     train(session, mesh, folder);
   }

@@ -14,6 +14,7 @@ import sys
 import tempfile
 
 PROGRAM, POD_PLUGIN = sys.argv[1:3]
+LONG_MESHES = ["fsdp=8", "fsdp=4,tensor=2", "data=2,fsdp=2,tensor=2"]
 failures = []
 
 
@@ -97,6 +98,15 @@ for mesh in ["fsdp=4", "data=2,fsdp=2"]:
     statuses, outputs, _ = run("train", mesh)
     check(statuses == [0, 0] and all(close(numbers(output), wanted) for output in outputs),
           f"{mesh} in two processes trains as one device does", outputs)
+
+# Five models for fifty steps, four devices in each process.
+_, alone, _ = run("long", "", processes=1)
+wanted = numbers(alone[0])
+check(sum(name.startswith("loss ") for name in wanted) == 6 * 50, "one device trains five models for fifty steps", alone)
+for mesh in LONG_MESHES:
+    statuses, outputs, _ = run("long", mesh, devices=4)
+    check(statuses == [0, 0] and all(close(numbers(output), wanted) for output in outputs),
+          f"five models over {mesh} in two processes train as on one device", outputs)
 
 statuses, outputs, _ = run("reads", "data=2,fsdp=2")
 check(statuses == [0, 0] and "all reads are right" in outputs[0], "reads and refusals with two processes", outputs)

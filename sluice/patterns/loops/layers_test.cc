@@ -40,7 +40,7 @@ std::string state_of_loops(const std::string& text) {
 
 TEST(Layers, TheLoopsDoNotGrowWithTheLayers) {
   std::vector<size_t> lines;
-  for (const int64_t layers : {6, 12, 24}) {
+  for (const int64_t layers : {6, 12, 24, 48}) {
     const std::string text = step_of({.layers = layers});
     EXPECT_EQ(operations_in(text, "while"), 2u) << layers;
     // Three of the embedding and two of the head, 6 of a layer forward and 12 backward.
@@ -53,6 +53,7 @@ TEST(Layers, TheLoopsDoNotGrowWithTheLayers) {
   // gradient's or a weight's stack.
   EXPECT_EQ(lines[1] - lines[0], 6u * 192);
   EXPECT_EQ(lines[2] - lines[1], 12u * 192);
+  EXPECT_EQ(lines[3] - lines[2], 24u * 192);
 }
 
 TEST(Layers, OneAfterTheOtherWithoutTheRule) {

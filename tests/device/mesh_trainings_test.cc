@@ -1,0 +1,49 @@
+// Fifty steps of AdamW over meshes of eight virtual devices equal fifty steps on one device: losses, weights,
+// statistics and moments.
+#include "tests/common/mesh_trainings.h"
+
+#include "sluice/device/sharding/shard.h"
+#include "tests/device/support.h"
+
+namespace sluice::tests {
+namespace {
+
+MeshTrained trained_on(const char* mesh, const std::string& name) {
+  if (is_initialized()) shutdown();
+  DeviceOptions options;
+  options.cache = false;
+  init(Mesh::parse(mesh), options);
+  return train_on_mesh(name);
+}
+
+class MeshTrainings : public testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (on_cpu()) GTEST_SKIP() << "LibTorch's CPU has no mesh";
+    torch::set_num_threads(1);
+  }
+  void TearDown() override {
+    if (is_initialized()) shutdown();
+  }
+};
+
+TEST_P(MeshTrainings, EqualOneDevice) {
+  const MeshTrained one = trained_on("fsdp=1", GetParam());
+  EXPECT_NE(one.losses.back(), one.losses.front());
+  for (const char* mesh : {"fsdp=8", "fsdp=4,tensor=2", "data=2,fsdp=2,tensor=2"}) {
+    SCOPED_TRACE(mesh);
+    const MeshTrained run = trained_on(mesh, GetParam());
+    EXPECT_LT(error_on_mesh("losses", torch::tensor(run.losses), torch::tensor(one.losses)), 1e-5);
+    ASSERT_EQ(run.values.size(), one.values.size());
+    for (const auto& [name, value] : one.values)
+      EXPECT_LT(error_on_mesh(name, run.values.at(name), value), 1e-5) << name;
+    EXPECT_GE(run.in_blocks, 3);
+    EXPECT_EQ(run.late_programs, 0) << "programs after the tenth step";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, MeshTrainings, testing::ValuesIn(kMeshTrainings),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace sluice::tests
