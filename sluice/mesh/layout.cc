@@ -51,7 +51,7 @@ Layout Layout::on(const Mesh& mesh) const {
   Layout result = *this;
   for (LayoutDim& dim : result.dims_) {
     std::erase_if(dim.axes, [&](const std::string& axis) { return mesh.size(axis) == 1; });
-    if (dim.axes.empty()) dim.priority = 0;
+    if (dim.axes.empty()) dim = {};
   }
   return result;
 }
@@ -62,7 +62,8 @@ std::string Layout::misfit(const Mesh& mesh, const std::vector<int64_t>& dims) c
                      ", the tensor has ", dims.size());
   for (size_t i = 0; i < dims.size(); ++i) {
     const int64_t count = parts(mesh, i);
-    if (dims[i] % count == 0 && (count == 1 || dims[i] > 0)) continue;
+    const bool divides = dims_[i].padded || dims[i] % count == 0;
+    if (divides && (count == 1 || dims[i] > 0)) continue;
     return base::str("dimension ", i, " of [", base::join(dims, ", "), "] has ", dims[i],
                      dims[i] == 1 ? " element" : " elements", ", which the ", count, " devices along ",
                      base::join(dims_[i].axes, " and "), " do not divide");
@@ -74,13 +75,22 @@ void Layout::check(const Mesh& mesh, const std::vector<int64_t>& dims) const {
   const std::string found = misfit(mesh, dims);
   if (!found.empty())
     throw_error(Code::kInvalidArgument,
-                found + ": lay out another dimension, use a mesh of another size, or pad the tensor");
+                found + ": lay out another dimension, use a mesh of another size, or pad the dimension");
 }
 
 std::vector<int64_t> Layout::shard_dims(const Mesh& mesh, const std::vector<int64_t>& dims) const {
+  std::vector<int64_t> result = padded_dims(mesh, dims);
+  for (size_t i = 0; i < dims.size(); ++i) result[i] /= parts(mesh, i);
+  return result;
+}
+
+std::vector<int64_t> Layout::padded_dims(const Mesh& mesh, const std::vector<int64_t>& dims) const {
   check(mesh, dims);
   std::vector<int64_t> result = dims;
-  for (size_t i = 0; i < dims.size(); ++i) result[i] /= parts(mesh, i);
+  for (size_t i = 0; i < dims.size(); ++i) {
+    const int64_t count = parts(mesh, i);
+    result[i] = (dims[i] + count - 1) / count * count;
+  }
   return result;
 }
 
@@ -97,7 +107,8 @@ std::vector<int64_t> Layout::shard_start(const Mesh& mesh, const std::vector<int
 
 std::string Layout::str() const {
   std::vector<std::string> items;
-  for (const LayoutDim& dim : dims_) items.push_back(dim.axes.empty() ? "-" : base::join(dim.axes, "+"));
+  for (const LayoutDim& dim : dims_)
+    items.push_back(dim.axes.empty() ? "-" : base::join(dim.axes, "+") + (dim.padded ? " padded" : ""));
   return "[" + base::join(items, ", ") + "]";
 }
 

@@ -3,6 +3,9 @@
 // Each dimension lies over a list of axes, the outermost first, or over none: then every device has all of
 // it. A device holds one block of equal size (a shard); devices that differ only along other axes hold equal
 // blocks. Axes that a mesh does not have count as axes of one device.
+//
+// A dimension can be padded: if its axes do not divide it, the blocks are as large as if it were longer, and
+// the last ones end with places that belong to no element. They hold zeros.
 // Errors: sluice::Error (kInvalidArgument). Threads: const members from any thread.
 #pragma once
 
@@ -22,6 +25,7 @@ struct LayoutDim {
   // XLA's partitioner lays out the values between arguments and results by the layouts of these, those with
   // smaller numbers first.
   int priority = 0;
+  bool padded = false;
   bool operator==(const LayoutDim&) const = default;
 };
 
@@ -44,14 +48,18 @@ class Layout {
   // Returns this layout without the axes along which the mesh has one device.
   Layout on(const Mesh& mesh) const;
 
-  // Returns "" if each axis list divides its dimension, else why the tensor cannot be laid out so. XLA's
-  // partitioner would cut such a layout without a word, and refuse the buffers later.
+  // Returns "" if each axis list divides its dimension, or the dimension is padded and not empty; else why
+  // the tensor cannot be laid out so. XLA's partitioner would cut such a layout without a word, and refuse
+  // the buffers later.
   std::string misfit(const Mesh& mesh, const std::vector<int64_t>& dims) const;
-  // The size of one device's block, and where the block of a device begins. Both throw for a misfit.
+  // Returns these sizes, with the padding of dimensions that their axes do not divide. Throws for a misfit.
+  std::vector<int64_t> padded_dims(const Mesh& mesh, const std::vector<int64_t>& dims) const;
+  // The size of one device's block, with padding, and where the block of a device begins, which may be after
+  // the last element if there is padding. Both throw for a misfit.
   std::vector<int64_t> shard_dims(const Mesh& mesh, const std::vector<int64_t>& dims) const;
   std::vector<int64_t> shard_start(const Mesh& mesh, const std::vector<int64_t>& dims, int64_t device) const;
 
-  // Returns "[data+fsdp, -]", for messages.
+  // Returns "[data+fsdp, -]", or "[tensor padded, -]", for messages.
   std::string str() const;
   // Returns the attribute of an argument or result: #sdy.sharding<@mesh, [{"data", "fsdp"}p1, {}]>.
   std::string attribute() const;

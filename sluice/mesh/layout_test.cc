@@ -71,6 +71,27 @@ TEST(Layout, WhatDoesNotDivide) {
   }
 }
 
+// 50,257 rows over 8 devices are blocks of 6,283 rows, as if there were 50,264.
+TEST(Layout, PaddedDimensions) {
+  const Mesh& mesh = two_by_four();
+  const Layout rows({{{"fsdp"}, 0, /*padded=*/true}, {}});
+  EXPECT_EQ(rows.str(), "[fsdp padded, -]");
+  EXPECT_EQ(rows.attribute(), "#sdy.sharding<@mesh, [{\"fsdp\"}, {}]>");
+  EXPECT_NE(rows, Layout::along(2, 0, {"fsdp"}));
+  EXPECT_EQ(rows.misfit(mesh, {13, 3}), "");
+  EXPECT_THAT(rows.padded_dims(mesh, {13, 3}), ElementsAre(16, 3));
+  EXPECT_THAT(rows.padded_dims(mesh, {12, 3}), ElementsAre(12, 3));
+  EXPECT_THAT(rows.shard_dims(mesh, {13, 3}), ElementsAre(4, 3));
+  const Layout eight({{{"data", "fsdp"}, 0, /*padded=*/true}, {}});
+  EXPECT_THAT(eight.padded_dims(mesh, {50257, 3}), ElementsAre(50264, 3));
+  EXPECT_THAT(eight.shard_dims(mesh, {50257, 3}), ElementsAre(6283, 3));
+  // 5 rows over 4 are blocks of 2: the last block begins after the last row.
+  EXPECT_THAT(rows.shard_dims(mesh, {5, 3}), ElementsAre(2, 3));
+  EXPECT_THAT(rows.shard_start(mesh, {5, 3}, 7), ElementsAre(6, 0));
+  EXPECT_NE(rows.misfit(mesh, {0, 3}), "");
+  EXPECT_EQ(rows.on(Mesh({{"data", 2}})), Layout::replicated(2));
+}
+
 TEST(Layout, Refusals) {
   EXPECT_ANY_THROW(Layout({{{"fsdp"}}, {{"fsdp"}}}));
   EXPECT_ANY_THROW(Layout({{{"columns"}}}));

@@ -30,7 +30,8 @@ size_t dim_of(const ShardRule& rule, const NamedShape& parameter) {
 std::string misfit_of(const Mesh& mesh, const ShardRule& rule, const NamedShape& parameter, size_t dim) {
   const int64_t size = mesh.size(rule.axis), length = parameter.dims[dim];
   const bool cuts_heads = rule.heads > 0 && rule.heads % size != 0;
-  if (!cuts_heads && length % size == 0 && (size == 1 || length > 0)) return "";
+  const bool divides = length % size == 0 || (rule.padded && rule.heads == 0);
+  if (!cuts_heads && divides && (size == 1 || length > 0)) return "";
   return base::str(rule.axis, '=', size, " does not divide the ", cuts_heads ? rule.heads : length,
                    cuts_heads ? " heads" : " elements", " along dimension ", dim, " of [",
                    base::join(parameter.dims, ", "), "]");
@@ -81,7 +82,8 @@ class Planner {
       if (!misfit.empty() && !of_model)
         throw_error(Code::kInvalidArgument, base::str("the rule \"", rule->pattern, "\" does not fit ",
                                                       parameter.name, ": ", misfit));
-      if (misfit.empty()) dims[*dim] = {{rule->axis}, priority(rule->axis)};
+      if (misfit.empty())
+        dims[*dim] = {{rule->axis}, priority(rule->axis), parameter.dims[*dim] % mesh_.size(rule->axis) != 0};
     }
     const bool stays = rule != nullptr && rule->axis.empty();
     const bool has_fsdp = dim && rule->axis == "fsdp" && misfit.empty();

@@ -20,6 +20,8 @@ struct ShardRule {
   std::string axis = {};
   int64_t dim = 0;    // negative: counted from the end
   int64_t heads = 0;  // above 0: the dimension consists of this many heads, and the axis cuts none of them
+  // A dimension that the axis does not divide is padded on the devices (layout.h). Not for heads.
+  bool padded = false;
 };
 
 struct NamedShape {
@@ -41,8 +43,8 @@ constexpr int64_t kWholeElements = int64_t{1} << 16;
 // Returns the layout of each parameter. `rules` are the caller's and come first; then the first of
 // `model_rules` counts that matches. Throws kInvalidArgument for a rule of the caller that matches no
 // parameter (with the nearest name), for a parameter that two of them match, and for a dimension that does
-// not exist or that its axis does not divide. A model's rule may match nothing, and is for parameters of more
-// than kWholeElements; what its axis does not divide stays whole over this axis.
+// not exist or that its axis does not divide and that is not padded. A model's rule may match nothing, and is
+// for parameters of more than kWholeElements; what its axis does not divide stays whole over this axis.
 ParameterLayouts parameter_layouts(const Mesh& mesh, const std::vector<NamedShape>& parameters,
                                    const std::vector<ShardRule>& rules = {},
                                    const std::vector<ShardRule>& model_rules = {});

@@ -119,6 +119,25 @@ TEST(ParameterLayouts, WhatDoesNotFitTheModelsRulesIsSaidWithItsCost) {
               ElementsAre("[fsdp, -]"));
 }
 
+TEST(ParameterLayouts, PaddedDimensions) {
+  const Mesh mesh({{"fsdp", 2}, {"tensor", 4}});
+  const std::vector<NamedShape> parameters = {
+      {"wte.weight", {50257, 768}}, {"head.weight", {50304, 768}}, {"h.0.q.weight", {1600, 1600}}};
+  const std::vector<ShardRule> padded = {{"*e*.weight", "tensor", 0, 0, /*padded=*/true},
+                                         {"*.q.weight", "tensor", 0, 25, /*padded=*/true}};
+  // Heads are not padded: they would compute with zeros.
+  const ParameterLayouts found = parameter_layouts(mesh, parameters, {}, {padded[1], padded[0]});
+  EXPECT_THAT(shown(found), ElementsAre("[tensor padded, fsdp]", "[tensor, fsdp]", "[-, fsdp]"));
+  EXPECT_THAT(found.unfit, ElementsAre(HasSubstr("h.0.q.weight: tensor=4 does not divide the 25 heads")));
+  // The caller's rules, and one for fsdp.
+  EXPECT_THAT(shown(parameter_layouts(mesh, {parameters[0]}, {padded[0]})),
+              ElementsAre("[tensor padded, fsdp]"));
+  EXPECT_THAT(shown(parameter_layouts(mesh, {parameters[0]}, {{"wte.*", "fsdp", 0, 0, /*padded=*/true}})),
+              ElementsAre("[fsdp padded, -]"));
+  EXPECT_THAT(shown(parameter_layouts(Mesh({{"fsdp", 8}}), {parameters[0]}, {}, {padded[0]})),
+              ElementsAre("[-, fsdp]"));
+}
+
 TEST(TensorApart, NamesTheFirstGroupThatSpansHosts) {
   const Mesh mesh({{"fsdp", 2}, {"tensor", 4}});
   EXPECT_EQ(tensor_apart(mesh, {0, 0, 0, 0, 1, 1, 1, 1}, "hosts"), "");

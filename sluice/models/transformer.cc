@@ -39,7 +39,7 @@ class Transformer : public Model {
   // and positions along their width over fsdp.
   std::vector<ShardRule> shard_rules() const override {
     const int64_t heads = options_.heads;
-    return {{"embedding.weight", "tensor", 0},
+    return {{"embedding.weight", "tensor", 0, /*heads=*/0, /*padded=*/true},
             {"position", "fsdp", 2},
             {"encoder.layers.*.self_attn.in_proj_weight", "tensor", 0, heads},
             {"encoder.layers.*.self_attn.out_proj.weight", "tensor", 1, heads},

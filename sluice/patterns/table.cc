@@ -43,7 +43,7 @@ std::vector<std::string> kernel_pattern_names() {
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations, const KernelLibrary* kernels,
                           stablehlo::ProgramFlops* flops, const LoopRule& rule,
-                          const ops::attention::Groups& groups) {
+                          const ops::attention::Groups& groups, const std::vector<size_t>& padded) {
   Rewriter r(b, std::move(results), donations);
   if (flops != nullptr) *flops = stablehlo::count_flops(r.operations(), r.results());
   cross_entropy_gradient(r);
@@ -55,7 +55,8 @@ stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
   else
     label_scores(r);
   attention_in_groups(r, groups);
-  folds(r);         // after the patterns that match the operations as they are written
+  folds(r);  // after the patterns that match the operations as they are written
+  padding(r, padded);
   loops(r, rule);   // also of the operations that the patterns made
   sum_of_parts(r);  // the loops know a faster form of both
   row_writes(r);

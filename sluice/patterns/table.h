@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "sluice/ops/attention/groups.h"
 #include "sluice/stablehlo/kernel_library.h"
@@ -23,6 +24,9 @@ void row_writes(Rewriter& r);
 void sum_of_parts(Rewriter& r);
 // This one, in the file of cross_entropy_gradient, serves targets whose compiler makes everything.
 void label_scores(Rewriter& r);
+
+// parameters: the numbers of the padded ones.
+void padding(Rewriter& r, const std::vector<size_t>& parameters);
 
 // Serves targets without kernels. Does nothing if groups.bytes is 0.
 void attention_in_groups(Rewriter& r, const ops::attention::Groups& groups);

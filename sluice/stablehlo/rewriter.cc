@@ -205,6 +205,13 @@ Value in_place_of(Value v, const std::unordered_map<int32_t, Value>& values) {
   return found == values.end() ? v : found->second;
 }
 
+// Returns "dense<0.5>" of a constant of one number.
+std::string number_text(const Operation& constant) {
+  const std::string text = constant.attributes.text();
+  const size_t begin = text.find("dense<");
+  return text.substr(begin, text.find('>', begin) + 1 - begin);
+}
+
 }  // namespace
 
 Block Rewriter::copy_block(const Block& block, std::unordered_map<int32_t, Value>& values) {
@@ -222,7 +229,8 @@ Block Rewriter::copy_block(const Block& block, std::unordered_map<int32_t, Value
 }
 
 std::unique_ptr<Operation> Rewriter::copy_alone(const Operation& op,
-                                                std::unordered_map<int32_t, Value>& values) {
+                                                std::unordered_map<int32_t, Value>& values,
+                                                const std::vector<Type>& types) {
   auto& impl = *b.impl_;
   auto made = std::make_unique<Operation>();
   made->name = op.name;
@@ -234,19 +242,23 @@ std::unique_ptr<Operation> Rewriter::copy_alone(const Operation& op,
   made->location = static_cast<int>(impl.locations.size()) - 1;
   for (Value v : op.operands) made->operands.push_back(in_place_of(v, values));
   for (const Block& body : op.bodies) made->bodies.push_back(copy_block(body, values));
-  for (Value v : op.results) {
-    made->results.push_back(impl.new_value(impl.entry(v), 'v', impl.next_result++));
-    values[v.id()] = made->results.back();
+  if (!types.empty() && op.is("stablehlo.constant"))
+    made->attributes =
+        Attributes().raw("value", base::str(number_text(op), " : ", impl.intern(types[0])->text));
+  for (size_t i = 0; i < op.results.size(); ++i) {
+    const TypeEntry* const type = types.empty() ? impl.entry(op.results[i]) : impl.intern(types[i]);
+    made->results.push_back(impl.new_value(type, 'v', impl.next_result++));
+    values[op.results[i].id()] = made->results.back();
   }
   return made;
 }
 
 Values Rewriter::copy(const Operation& op, const Values& operands,
-                      const std::unordered_map<int32_t, Value>& seen) {
+                      const std::unordered_map<int32_t, Value>& seen, const std::vector<Type>& types) {
   SLUICE_CHECK(operands.size() == op.operands.size(), "a copy of ", op.name, " has ", operands.size(),
                " operands, not ", op.operands.size());
   std::unordered_map<int32_t, Value> values = seen;
-  auto made = copy_alone(op, values);
+  auto made = copy_alone(op, values, types);
   made->operands = operands;
   Values results = made->results;
   ++b.impl_->operations;

@@ -35,9 +35,10 @@ class Rewriter {
   void flatten();
 
   // Adds a copy of the operation, also inside a region's body: with these operands, and with other values (by
-  // id) for some of the values that its own bodies see.
+  // id) for some of the values that its own bodies see. types: of the results, if they differ; the caller
+  // knows that the operation has such results (for a constant: it holds one number).
   Values copy(const Operation& op, const Values& operands,
-              const std::unordered_map<int32_t, Value>& seen = {});
+              const std::unordered_map<int32_t, Value>& seen = {}, const std::vector<Type>& types = {});
   // Returns the value that replaces v after the operation that the pass has reached.
   Value now(Value v) const { return mapped(v); }
   // Replaces v by a value of its type in the operations that the pass has not reached yet, and among main's
@@ -79,7 +80,8 @@ class Rewriter {
   // Copies a block. `values` maps the ids of values that the copy sees to other values, and gets the copy's
   // own.
   Block copy_block(const Block& block, std::unordered_map<int32_t, Value>& values);
-  std::unique_ptr<Operation> copy_alone(const Operation& op, std::unordered_map<int32_t, Value>& values);
+  std::unique_ptr<Operation> copy_alone(const Operation& op, std::unordered_map<int32_t, Value>& values,
+                                        const std::vector<Type>& types = {});
   // Replaces op's results by the values that a pattern made.
   void replace(const Operation& op, const Values& made);
   void remap(Operation& op) const;

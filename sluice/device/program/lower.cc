@@ -268,6 +268,35 @@ ops::attention::Groups attention_groups(const World& world) {
   return groups;
 }
 
+// Adds the argument for a leaf and returns the leaf's value, without the argument's padding.
+stablehlo::Value argument_of(stablehlo::Builder& b, const Data& data, const Mesh* mesh) {
+  const stablehlo::Type& type = data.type->type;
+  if (mesh == nullptr || data.layout == nullptr) return b.parameter(type);
+  const stablehlo::Value argument = b.parameter(padded_type(*mesh, type, data.layout));
+  if (argument.dims() == type.dims) return argument;
+  return b.slice(argument, stablehlo::Dims(type.dims.size(), 0), type.dims);
+}
+
+// Returns the numbers of the arguments that argument_of() cuts.
+std::vector<size_t> padded_arguments(const Trace& trace, const Plan& plan, const Mesh* mesh) {
+  std::vector<size_t> numbers;
+  if (mesh == nullptr) return numbers;
+  for (size_t i = 0; i < plan.leaves.size(); ++i) {
+    const Data& data = *trace.leaves[plan.leaves[i]];
+    if (padded_type(*mesh, data.type->type, data.layout) != data.type->type) numbers.push_back(i);
+  }
+  return numbers;
+}
+
+// Pads a result with zeros to what its layout needs.
+stablehlo::Value padded(stablehlo::Builder& b, stablehlo::Value value, LayoutRef layout, const Mesh& mesh) {
+  const stablehlo::Type type = padded_type(mesh, value.type(), layout);
+  if (type == value.type()) return value;
+  stablehlo::Dims low(type.dims.size(), 0), high = type.dims;
+  for (size_t i = 0; i < high.size(); ++i) high[i] -= value.dims()[i];
+  return b.pad(value, b.splat(0, stablehlo::Type{type.dtype, {}}), low, high);
+}
+
 patterns::LoopRule loop_rule(const World& world) {
   if (!world.loops) return {};
   return world.layer_loops ? patterns::kLayerLoops : patterns::kLongLoops;
@@ -282,7 +311,7 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
   std::vector<stablehlo::Donation> donations;
   std::vector<stablehlo::Value> leaf_values(trace.leaves.size());
   for (size_t i = 0; i < plan.leaves.size(); ++i) {
-    leaf_values[plan.leaves[i]] = b.parameter(trace.leaves[plan.leaves[i]]->type->type);
+    leaf_values[plan.leaves[i]] = argument_of(b, *trace.leaves[plan.leaves[i]], world.mesh.get());
     const bool aliased = donate && plan.aliases[i] >= 0;
     donations.push_back({aliased ? stablehlo::Donation::Kind::kAliasOutput : stablehlo::Donation::Kind::kNone,
                          aliased ? plan.aliases[i] : 0});
@@ -326,13 +355,18 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
   }
   std::vector<stablehlo::Value> outputs;
   for (Ref ref : plan.outputs) outputs.push_back(value_of(ref));
+  if (world.mesh != nullptr) {
+    b.set_location("padding");
+    for (size_t i = 0; i < outputs.size(); ++i)
+      outputs[i] = padded(b, outputs[i], plan.layouts[i], *world.mesh);
+  }
   if (!slots.checks.empty()) {
     b.set_location("checks of values");
     outputs.push_back(emit_value_checks(b, slots.expectations));
   }
   stablehlo::ProgramFlops flops;
   outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops, loop_rule(world),
-                              attention_groups(world));
+                              attention_groups(world), padded_arguments(trace, plan, world.mesh.get()));
   std::string text =
       b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice");
   if (world.mesh != nullptr)

@@ -1,6 +1,7 @@
 #include "sluice/device/sharding/layouts.h"
 
 #include <ATen/ops/empty.h>
+#include <ATen/ops/zeros.h>
 
 #include <algorithm>
 #include <atomic>
@@ -26,7 +27,7 @@ LayoutRef intern_layout(const Mesh& mesh, const Layout& layout) {
   const Layout used = layout.on(mesh);
   if (used.is_replicated(mesh)) return nullptr;
   const uint64_t opening = opening_now();
-  const std::string text = used.attribute();
+  const std::string text = used.attribute() + used.str();  // only str() says what is padded
   const std::scoped_lock lock(mutex);
   const auto [found, fresh] = all.try_emplace({opening, text});
   InternedLayout& made = found->second;
@@ -80,12 +81,19 @@ stablehlo::Type block_type(const Mesh& mesh, const stablehlo::Type& type, Layout
   return layout == nullptr ? type : stablehlo::Type{type.dtype, layout->layout.shard_dims(mesh, type.dims)};
 }
 
+stablehlo::Type padded_type(const Mesh& mesh, const stablehlo::Type& type, LayoutRef layout) {
+  return layout == nullptr ? type : stablehlo::Type{type.dtype, layout->layout.padded_dims(mesh, type.dims)};
+}
+
 namespace {
 
-// Returns the part of a tensor that begins at `start` and has these sizes.
+// Returns the part of a tensor that begins at `start` and has these sizes, or less where the tensor ends.
 at::Tensor part_of(at::Tensor tensor, const std::vector<int64_t>& start, const std::vector<int64_t>& sizes) {
-  for (size_t i = 0; i < sizes.size(); ++i)
-    tensor = tensor.narrow(static_cast<int64_t>(i), start[i], sizes[i]);
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const auto dim = static_cast<int64_t>(i);
+    const int64_t first = std::min(start[i], tensor.size(dim));
+    tensor = tensor.narrow(dim, first, std::min(sizes[i], tensor.size(dim) - first));
+  }
   return tensor;
 }
 
@@ -102,7 +110,12 @@ at::Tensor block_of(const Mesh& mesh, const at::Tensor& host, LayoutRef layout, 
   if (layout == nullptr) return host.contiguous();
   std::vector<int64_t> start = layout->layout.shard_start(mesh, dims, device);
   if (!start.empty()) start[0] -= first_row;
-  return part_of(host, start, layout->layout.shard_dims(mesh, dims)).contiguous();
+  const std::vector<int64_t> sizes = layout->layout.shard_dims(mesh, dims);
+  const at::Tensor part = part_of(host, start, sizes);
+  if (part.sizes() == at::IntArrayRef(sizes)) return part.contiguous();
+  const at::Tensor padded = at::zeros(sizes, host.options());
+  part_of(padded, std::vector<int64_t>(sizes.size(), 0), part.sizes().vec()).copy_(part);
+  return padded;
 }
 
 std::vector<size_t> buffers_to_read(const Data& data) {
@@ -125,8 +138,10 @@ at::Tensor joined_blocks(const Data& data, const std::vector<size_t>& buffers,
                          const std::vector<at::Tensor>& blocks) {
   if (data.layout == nullptr) return blocks.front();
   const at::Tensor whole = at::empty(data.type->type.dims, at::TensorOptions().dtype(data.type->scalar_type));
-  for (size_t i = 0; i < blocks.size(); ++i)
-    part_of(whole, start_of(data, buffers[i]), blocks[i].sizes().vec()).copy_(blocks[i]);
+  for (size_t i = 0; i < blocks.size(); ++i) {
+    const at::Tensor place = part_of(whole, start_of(data, buffers[i]), blocks[i].sizes().vec());
+    place.copy_(part_of(blocks[i], std::vector<int64_t>(place.dim(), 0), place.sizes().vec()));
+  }
   return whole;
 }
 

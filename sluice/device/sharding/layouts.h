@@ -36,10 +36,12 @@ LayoutRef layout_of_upload(const at::Tensor& host);
 
 // Returns the layout itself, for a tensor with that many dimensions.
 Layout whole_or(LayoutRef layout, size_t rank);
-// Returns the type of one device's block.
+// Return the type of one device's block, and of the whole value as programs get it and return it; both with
+// the layout's padding.
 stablehlo::Type block_type(const Mesh& mesh, const stablehlo::Type& type, LayoutRef layout);
+stablehlo::Type padded_type(const Mesh& mesh, const stablehlo::Type& type, LayoutRef layout);
 // Returns a device's block of a value with these dimensions, whose rows from `first_row` on are in a host
-// tensor. It may share the tensor's memory.
+// tensor, and zeros where the layout pads it. It may share the tensor's memory.
 at::Tensor block_of(const Mesh& mesh, const at::Tensor& host, LayoutRef layout, int64_t device,
                     const std::vector<int64_t>& dims, int64_t first_row);
 // Returns where the block of one of this process's devices begins in a laid-out value.

@@ -31,7 +31,8 @@ at::Tensor lay_out(const at::Tensor& tensor, const Layout& layout, RowPart rows)
   const std::string misfit = layout.misfit(devices, dims);
   if (!misfit.empty())
     throw_error(Code::kInvalidArgument,
-                base::str("sluice::shard: ", misfit, ": lay out another dimension, or pad the tensor"));
+                base::str("sluice::shard: ", misfit,
+                          ": lay out another dimension, or pad this one (LayoutDim::padded)"));
   const device::LayoutRef wanted = device::intern_layout(devices, layout);
   // The host's tensor may be written to later, and the device may read its memory in place.
   const at::Tensor host = device::on_device(tensor)

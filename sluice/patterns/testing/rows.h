@@ -186,6 +186,10 @@ class Rows {
     return emit("aten::_softmax",
                 {{"self", tensor(x)}, {"dim", integer(-1)}, {"half_to_float", flag(false)}})[0];
   }
+  Value log_softmax(Value x) {
+    return emit("aten::_log_softmax",
+                {{"self", tensor(x)}, {"dim", integer(-1)}, {"half_to_float", flag(false)}})[0];
+  }
   // The gradient of the softmax for a gradient of its result, which is a parameter.
   Value softmax_gradient(Value grad) {
     return emit("aten::_softmax_backward_data", {{"grad_output", tensor(grad)},
