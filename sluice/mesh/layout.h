@@ -25,7 +25,7 @@ struct LayoutDim {
   // XLA's partitioner lays out the values between arguments and results by the layouts of these, those with
   // smaller numbers first.
   int priority = 0;
-  bool padded = false;
+  bool padded = false;  // if the axes do not divide the dimension; see above
   bool operator==(const LayoutDim&) const = default;
 };
 

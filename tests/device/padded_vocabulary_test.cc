@@ -64,8 +64,9 @@ struct Outcome {
   std::vector<torch::Tensor> values;  // the parameters, their gradients and their moments
 };
 
-// Trains for six steps of AdamW with gradients that are clipped.
-Outcome train_small(const std::string& mesh, bool tied, const std::string& dump = "") {
+// Trains for six steps of AdamW, on the same tokens in every second step. To clip gradients, the host reads
+// their norm: a step is then two programs.
+Outcome train_small(const std::string& mesh, bool tied, bool clips = true, const std::string& dump = "") {
   open_mesh(mesh, dump);
   torch::manual_seed(3);
   SmallDecoder model(tied);
@@ -75,13 +76,13 @@ Outcome train_small(const std::string& mesh, bool tied, const std::string& dump 
                                 torch::optim::AdamWOptions(1e-2).eps(1e-3).weight_decay(0.1));
   Outcome run;
   for (int step = 0; step < 6; ++step) {
-    const torch::Tensor rows = torch::arange(kBatch).unsqueeze(1) * 5 + step * 3;
-    const torch::Tensor ids = (rows + torch::arange(kTokens + 1) * (step + 2)).remainder(kWords);
+    const torch::Tensor rows = torch::arange(kBatch).unsqueeze(1) * 5 + step % 2 * 3;
+    const torch::Tensor ids = (rows + torch::arange(kTokens + 1) * (step % 2 + 2)).remainder(kWords);
     const torch::Tensor x = shard_batch(ids.slice(1, 0, kTokens)), y = shard_batch(ids.slice(1, 1));
     optimizer.zero_grad();
     const torch::Tensor loss = nn::functional::cross_entropy(model->forward(x).flatten(0, 1), y.flatten());
     loss.backward();
-    nn::utils::clip_grad_norm_(model->parameters(), 0.5);
+    if (clips) nn::utils::clip_grad_norm_(model->parameters(), 0.5);
     optimizer.step();
     sync();
     run.losses.push_back(loss.item<double>());
@@ -114,7 +115,7 @@ class PaddedVocabulary : public testing::Test {
 TEST_F(PaddedVocabulary, TrainsAsOneDevice) {
   for (const bool tied : {true, false}) {
     const Outcome one = train_small("fsdp=1", tied);
-    EXPECT_LT(one.losses.back(), one.losses.front());
+    EXPECT_LT(one.losses[4], one.losses[0]);
     for (const char* mesh : {"tensor=4", "fsdp=2,tensor=2"}) {
       SCOPED_TRACE(testing::Message() << mesh << (tied ? ", tied" : ", a head of its own"));
       const Outcome found = train_small(mesh, tied);
@@ -130,7 +131,7 @@ TEST_F(PaddedVocabulary, TrainsAsOneDevice) {
 // values are replaced for each parameter, in the memory of the old ones.
 TEST_F(PaddedVocabulary, NoValueOfAStepIsCut) {
   const base::TemporaryDirectory folder = base::value_or_throw(base::TemporaryDirectory::create());
-  train_small("tensor=4", true, folder.path());
+  train_small("tensor=4", true, /*clips=*/false, folder.path());
   std::map<std::string, std::string> steps;  // by their files' names, which are numbered
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
     std::string text = base::value_or_throw(base::read_file(file.path()));

@@ -174,9 +174,8 @@ Map map_of_pad(const Operation& op) {
                      [&](size_t d) { return low[d] == 0 && high[d] == 0 && interior[d] == 0; });
 }
 
-// Returns nothing for an operation without a rule.
-std::optional<Map> map_of(const Operation& op, size_t operand) {
-  const Value x = op.operands[operand];
+// Returns the map of an operand, which is x; nothing for an operation without a rule.
+std::optional<Map> map_of(const Operation& op, size_t operand, Value x) {
   if (op.results.size() != 1) return {};
   if (is_elementwise(op)) return iota(x.rank());
   if (op.is("stablehlo.dot_general")) return map_of_product(op, operand);
@@ -234,7 +233,7 @@ class Lengthening {
     if (op.is("stablehlo.optimization_barrier")) return barrier(op);
     if (op.results.size() != 1) return {};
     for (size_t k = 0; k < op.operands.size(); ++k) {
-      const Longer* const known = find(op.operands[k]);
+      const Longer* const known = find(operand(op, k));
       if (known == nullptr) continue;
       const Values made = replaced_for(op, k, *known);
       if (!made.empty()) return made;
@@ -248,6 +247,12 @@ class Lengthening {
   const Longer* find(Value v) const {
     const auto found = longer_.find(v.id());
     return found == longer_.end() ? nullptr : &found->second;
+  }
+
+  // Returns an operand. A view is several reshapes in a row, of which the first makes a vector: together they
+  // are one reshape.
+  Value operand(const Operation& op, size_t k) const {
+    return op.is("stablehlo.reshape") ? r_.before_reshapes(op.operands[k]) : op.operands[k];
   }
 
   // Notes a slice of a padded argument.
@@ -271,7 +276,7 @@ class Lengthening {
     if (op.is("stablehlo.gather")) return k == 0 ? rows(op, known) : Values();
     if (op.is("stablehlo.pad") && pads_to(op, known)) return {masked(known, op.operands[0], op.operands[1])};
     if (op.is("stablehlo.dot_general") && is_summed(op, k, known.dim)) return product(op, k, known);
-    const auto map = map_of(op, k);
+    const auto map = map_of(op, k, operand(op, k));
     if (!map) return {};
     const int64_t dim = (*map)[static_cast<size_t>(known.dim)];
     if (dim != kNone) return shortened(longer_result(op, dim, known.size()), op.results[0]);
@@ -304,16 +309,16 @@ class Lengthening {
     Values operands;
     bool zeros = only_moves(op);
     for (size_t k = 0; k < op.operands.size(); ++k) {
-      const auto map = map_of(op, k);
+      const auto map = map_of(op, k, operand(op, k));
       if (!map) return {};
       const auto at = std::find(map->begin(), map->end(), dim);
       if (at == map->end()) {
         operands.push_back(op.operands[k]);
         continue;
       }
-      const Longer operand = needed(op.operands[k], at - map->begin(), size);
-      zeros = zeros && operand.zeros;
-      operands.push_back(operand.value);
+      const Longer longer = needed(operand(op, k), at - map->begin(), size);
+      zeros = zeros && longer.zeros;
+      operands.push_back(longer.value);
     }
     if (operands == op.operands && !can_grow_alone(op, dim)) return {};
     if (op.is("stablehlo.slice"))
@@ -360,9 +365,9 @@ class Lengthening {
     if (is_splat(*op) || op->is("stablehlo.iota") || op->is("stablehlo.broadcast_in_dim")) return true;
     if (!is_elementwise(*op) && !op->is("stablehlo.reshape") && !op->is("stablehlo.transpose")) return false;
     for (size_t k = 0; k < op->operands.size(); ++k) {
-      const Map map = *map_of(*op, k);
+      const Map map = *map_of(*op, k, operand(*op, k));
       const auto at = std::find(map.begin(), map.end(), dim);
-      if (at != map.end() && !costs_little(op->operands[k], at - map.begin(), size, budget)) return false;
+      if (at != map.end() && !costs_little(operand(*op, k), at - map.begin(), size, budget)) return false;
     }
     return true;
   }
