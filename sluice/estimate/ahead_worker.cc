@@ -24,7 +24,11 @@ using Json = nlohmann::json;
 Json to_json(const pjrt::AheadProgram& program) {
   Json collectives = Json::array();
   for (const pjrt::Collective& c : program.collectives)
-    collectives.push_back({{"kind", c.kind}, {"count", c.count}, {"bytes", c.bytes}, {"group", c.group}});
+    collectives.push_back({{"kind", c.kind},
+                           {"count", c.count},
+                           {"bytes", c.bytes},
+                           {"group", c.group},
+                           {"between_slices", c.between_slices}});
   const pjrt::ProgramMemory& memory = program.memory;
   return {{"seconds", program.seconds},
           {"arguments", memory.arguments},
@@ -49,8 +53,9 @@ pjrt::AheadProgram program_of(const Json& json) {
   program.cost = {json.at("flops"), json.at("bytes_accessed")};
   program.serialized_bytes = json.at("serialized_bytes");
   for (const Json& c : json.at("collectives"))
-    program.collectives.push_back(
-        {c.at("kind"), c.at("count"), c.at("bytes"), c.value("group", std::vector<int64_t>())});
+    program.collectives.push_back({c.at("kind"), c.at("count"), c.at("bytes"),
+                                   c.value("group", std::vector<int64_t>()),
+                                   c.value("between_slices", false)});
   program.output_types = json.value("output_types", std::vector<std::string>());
   return program;
 }

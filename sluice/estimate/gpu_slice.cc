@@ -105,7 +105,7 @@ std::vector<std::string> gpu_slice_names() {
 }
 
 base::Result<TpuSlice> find_slice(const std::string& name) {
-  return find_model(parts_of(name).first) != nullptr ? find_gpu_slice(name) : find_tpu_slice(name);
+  return find_model(parts_of(name).first) != nullptr ? find_gpu_slice(name) : find_tpu_slices(name);
 }
 
 }  // namespace sluice::estimate

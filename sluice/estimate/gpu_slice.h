@@ -14,7 +14,7 @@ base::Result<TpuSlice> find_gpu_slice(const std::string& name);
 // Returns "h100-1", "h100-2", …
 std::vector<std::string> gpu_slice_names();
 
-// Returns a slice of TPUs or of GPUs. kInvalidArgument as in find_tpu_slice().
+// Returns a slice of TPUs, several of them as one, or GPUs. kInvalidArgument as in find_tpu_slices().
 base::Result<TpuSlice> find_slice(const std::string& name);
 
 }  // namespace sluice::estimate

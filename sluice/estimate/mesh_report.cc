@@ -75,11 +75,20 @@ double seconds_of(const TpuSlice& slice, const pjrt::Collective& collective) {
          (chip.link_gb_per_second * 1e9);
 }
 
+// Returns the axes along which slices differ.
+std::string axes_between(const TpuSlice& slice, const Mesh& mesh) {
+  std::vector<int64_t> firsts;  // the first device of each slice
+  for (int i = 0; i < slice.slices; ++i) firsts.push_back(int64_t{i} * (slice.devices / slice.slices));
+  return axes_of(mesh, firsts);
+}
+
 std::vector<Exchange> exchanges_of(const TpuSlice& slice, const Mesh& mesh,
                                    const std::vector<pjrt::Collective>& collectives) {
   std::vector<Exchange> exchanges;
   for (const pjrt::Collective& one : collectives)
-    exchanges.push_back({axes_of(mesh, one.group), one.kind, one.count, one.bytes, seconds_of(slice, one)});
+    exchanges.push_back({one.between_slices ? axes_between(slice, mesh) : axes_of(mesh, one.group), one.kind,
+                         one.count, one.bytes, seconds_of(slice, one),
+                         one.between_slices ? one.bytes * (slice.devices / slice.hosts) : 0});
   std::stable_sort(exchanges.begin(), exchanges.end(), [](const Exchange& a, const Exchange& b) {
     return a.axes != b.axes ? a.axes < b.axes : a.kind < b.kind;
   });
@@ -91,6 +100,12 @@ std::vector<Exchange> exchanges_of(const TpuSlice& slice, const Mesh& mesh,
 double MeshReport::exchange_seconds() const {
   double all = 0;
   for (const Exchange& exchange : exchanges) all += exchange.seconds;
+  return all;
+}
+
+int64_t MeshReport::host_bytes() const {
+  int64_t all = 0;
+  for (const Exchange& exchange : exchanges) all += exchange.host_bytes;
   return all;
 }
 
@@ -129,10 +144,24 @@ std::string kept(int64_t bytes) { return base::memory_text(static_cast<uint64_t>
 void print_exchanges(const MeshReport& report) {
   std::vector<base::TableRow> rows{{"", "exchanged along", "by", "times", "bytes a device", "bound"}};
   for (const Exchange& one : report.exchanges)
-    rows.push_back({"", one.axes, one.kind, std::to_string(one.count),
-                    base::size_text(static_cast<uint64_t>(one.bytes)), in_time(one.seconds)});
+    if (one.host_bytes == 0)
+      rows.push_back({"", one.axes, one.kind, std::to_string(one.count),
+                      base::size_text(static_cast<uint64_t>(one.bytes)), in_time(one.seconds)});
   if (rows.size() == 1) rows.push_back({"", "none"});
   base::print_table(rows, "l");
+}
+
+void print_exchanges_between_slices(const MeshReport& report) {
+  if (report.host_bytes() == 0) return;
+  std::vector<base::TableRow> rows{
+      {"", "exchanged between slices along", "by", "times", "bytes a device", "bytes a host"}};
+  for (const Exchange& one : report.exchanges)
+    if (one.host_bytes > 0)
+      rows.push_back({"", one.axes, one.kind, std::to_string(one.count),
+                      base::size_text(static_cast<uint64_t>(one.bytes)),
+                      base::size_text(static_cast<uint64_t>(one.host_bytes))});
+  base::print_table(rows, "l");
+  std::printf("  They cross the network of the data center, whose time no bound counts.\n");
 }
 
 }  // namespace
@@ -149,6 +178,7 @@ void print_mesh(const std::string& slice, const MeshReport& report, double compu
                      {"", "code", kept(memory.code)}},
                     "l");
   print_exchanges(report);
+  print_exchanges_between_slices(report);
   std::printf("  A step takes at least %s for exchanges on the chip's links, and %s without them.\n",
               in_time(report.exchange_seconds()).c_str(), in_time(compute_seconds).c_str());
   std::vector<base::TableRow> rows;
@@ -167,7 +197,8 @@ nlohmann::json mesh_json(const MeshReport& report) {
                          {"kind", one.kind},
                          {"count", one.count},
                          {"bytes", one.bytes},
-                         {"bound_seconds", one.seconds}});
+                         {"bound_seconds", one.seconds},
+                         {"host_bytes_between_slices", one.host_bytes}});
   for (const WholeValue& one : report.whole)
     whole.push_back({{"name", one.name}, {"type", one.type}, {"bytes", one.bytes}});
   const MemoryByKind& memory = report.memory;
@@ -181,6 +212,7 @@ nlohmann::json mesh_json(const MeshReport& report) {
             {"code", memory.code}}},
           {"exchanges", std::move(exchanges)},
           {"exchange_seconds", report.exchange_seconds()},
+          {"host_bytes_between_slices", report.host_bytes()},
           {"whole", std::move(whole)}};
 }
 

@@ -34,6 +34,9 @@ struct Exchange {
   int64_t count = 0;   // instructions
   int64_t bytes = 0;   // of their results on one device
   double seconds = 0;  // the least time: what must cross a chip's links, at their published speed
+  // Above 0: between slices, over the network of the data center, these bytes for all devices of a host. No
+  // bound counts them: the speed of the network is not known here.
+  int64_t host_bytes = 0;
 };
 
 // An argument that every device has all of.
@@ -50,6 +53,8 @@ struct MeshReport {
   std::vector<Exchange> exchanges;  // by axes, then by kind
   std::vector<WholeValue> whole;    // the largest first
   double exchange_seconds() const;
+  // Returns the bytes that the devices of a host receive from other slices in one step.
+  int64_t host_bytes() const;
 };
 
 // `names` has the names of the arguments (device::Ahead::arguments): "" or none for those without one. Where

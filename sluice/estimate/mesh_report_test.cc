@@ -93,6 +93,28 @@ TEST(MeshReport, TheLinksBound) {
   EXPECT_DOUBLE_EQ(seconds("v5p-16", "collective-permute", all), 1e6 / 600e9);
 }
 
+// Two slices of four v5p chips each, on one host each: fsdp spans them.
+TEST(MeshReport, BetweenSlices) {
+  const TpuSlice slices = base::value_or_throw(find_tpu_slices("2*v5p-8"));
+  const auto report = base::value_or_throw(
+      mesh_report(slices, step(), kNames,
+                  compiled({{"all-gather", 1, 1'000'000, {0, 2}}, {"all-reduce", 2, 3'000'000, {}, true}})));
+  ASSERT_EQ(report.exchanges.size(), 2u);
+  EXPECT_EQ(report.exchanges[0].axes, "fsdp (a part)");
+  EXPECT_EQ(report.exchanges[0].kind, "all-gather");
+  EXPECT_EQ(report.exchanges[0].host_bytes, 0);
+  EXPECT_EQ(report.exchanges[1].axes, "fsdp (a part)");
+  EXPECT_EQ(report.exchanges[1].host_bytes, 4 * 3'000'000);
+  EXPECT_EQ(report.exchanges[1].seconds, 0);
+  EXPECT_EQ(report.host_bytes(), 12'000'000);
+  ::testing::internal::CaptureStdout();
+  print_mesh(slices.name, report, 0.25);
+  const std::string text = ::testing::internal::GetCapturedStdout();
+  EXPECT_THAT(text, AllOf(HasSubstr("2*v5p-8 over fsdp=4,tensor=2"), HasSubstr("between slices along"),
+                          HasSubstr("12 MB")));
+  EXPECT_EQ(mesh_json(report)["host_bytes_between_slices"], 12'000'000);
+}
+
 TEST(MeshReport, AWrongBlockIsAnError) {
   auto program = compiled();
   program.output_types[1] = "tensor<1024x2048xf32>";

@@ -45,6 +45,10 @@ base::Status add_mesh(const StepText& step, SliceResult& result) {
 
 base::Status check_mesh(const TpuSlice& slice, const std::string& text) {
   const auto laid_out = stablehlo::read_layouts(text);
+  if (!laid_out && slice.slices > 1)
+    return base::fail(Code::kInvalidArgument, "a program over ", slice.slices,
+                      " slices needs a mesh, whose first axis spans them: --mesh data=", slice.slices,
+                      ",fsdp=-1");
   if (!laid_out || laid_out->mesh.devices() == slice.devices) return {};
   return base::fail(Code::kInvalidArgument, "the program lies over the mesh ", laid_out->mesh.str(), " of ",
                     laid_out->mesh.devices(), " devices, and ", slice.name, " has ", slice.devices);
@@ -124,7 +128,8 @@ base::Result<SliceResult> compile_over_a_mesh(const TpuSlice& slice,
     if (fsdp < slice.devices) axes.push_back({"data", slice.devices / fsdp});
     if (fsdp > 1) axes.push_back({"fsdp", fsdp});
     SLUICE_TRY(SliceResult result, compile_for_slice(slice, source(Mesh(axes)), options));
-    if (!result.error.empty() || result.report.fits || 2 * fsdp > slice.devices) return result;
+    // Weights are not gathered from other slices.
+    if (!result.error.empty() || result.report.fits || 2 * fsdp > slice.devices / slice.slices) return result;
   }
 }
 

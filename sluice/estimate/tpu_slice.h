@@ -34,8 +34,11 @@ const std::vector<TpuGeneration>& tpu_generations();
 struct TpuSlice {
   std::string name;  // as the Cloud TPU API writes it
   const TpuGeneration* generation = nullptr;
-  std::vector<int> bounds;  // chips along each dimension
-  int chips = 0, devices = 0, hosts = 0;
+  std::vector<int> bounds;                // chips along each dimension
+  int chips = 0, devices = 0, hosts = 0;  // of all slices together
+  // More than 1: slices of this kind, which one program spans. They exchange data over the network of the
+  // data center; devices have the numbers of the first slice, then those of the second, and so on.
+  int slices = 1;
   std::string plugin = "tpu";  // whose compiler knows its devices
   std::string topology;        // the plugin's name for the slice: "v3:4x4"
   pjrt::Options options;       // the plugin's options for this topology
@@ -44,6 +47,8 @@ struct TpuSlice {
 // Returns the slice of that name in any case; v5e-N is v5litepod-N. kInvalidArgument names the nearest and
 // the known ones.
 base::Result<TpuSlice> find_tpu_slice(const std::string& name);
+// Does so, and takes several slices for one: "2*v5p-32".
+base::Result<TpuSlice> find_tpu_slices(const std::string& name);
 // Returns all names, generation by generation.
 std::vector<std::string> tpu_slice_names();
 

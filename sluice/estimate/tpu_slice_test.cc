@@ -60,6 +60,25 @@ TEST(TpuSlice, Options) {
             (std::vector<int64_t>{2, 4, 1}));
 }
 
+TEST(TpuSlice, Several) {
+  const TpuSlice one = base::value_or_throw(find_tpu_slices("v5p-32"));
+  EXPECT_EQ(one.slices, 1);
+  EXPECT_EQ(one.options.count("num_slices"), 0u);
+  const TpuSlice two = base::value_or_throw(find_tpu_slices("2*V5p-32"));
+  EXPECT_EQ(two.name, "2*v5p-32");
+  EXPECT_EQ(two.topology, one.topology);
+  EXPECT_EQ(two.slices, 2);
+  EXPECT_EQ(two.chips, 2 * one.chips);
+  EXPECT_EQ(two.devices, 32);
+  EXPECT_EQ(two.hosts, 8);
+  EXPECT_EQ(two.options.at("num_slices"), pjrt::OptionValue(int64_t{2}));
+  for (const char* wrong : {"1*v5p-32", "*v5p-32", "two*v5p-32", "1000*v5p-32"})
+    EXPECT_THAT(find_tpu_slices(wrong).error().what(), HasSubstr("a number from 2 to 256 before the *"))
+        << wrong;
+  EXPECT_THAT(find_tpu_slices("2*v5p_32").error().what(), HasSubstr("did you mean v5p-32?"));
+  EXPECT_FALSE(find_tpu_slice("2*v5p-32")) << "it is not the name of a slice that can be made";
+}
+
 TEST(TpuSlice, WrongNamesNameTheNearest) {
   for (const auto& [name, near] : std::initializer_list<std::pair<const char*, const char*>>{
            {"v3_32", "did you mean v3-32?"},

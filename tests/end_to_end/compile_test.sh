@@ -37,6 +37,9 @@ expect 2 '"fdsp" is not an axis of a mesh' "$program" compile --topology v3-8 --
 expect 2 '--mesh auto is for `sluice estimate`' "$program" compile --topology v3-8 --mesh auto --model mlp
 expect 2 '--mesh is for TPU slices, and h100-8 is not a TPU slice: leave out --mesh, or name a slice such as v3-8' "$program" compile --topology h100-8 --mesh fsdp=8 --model mlp
 expect 2 'the text of --program has its mesh' "$program" compile --topology v3-8 --mesh fsdp=8 --program "$work/broken.mlir"
+expect 2 'expected a number from 2 to 256 before the *, as in 2*v5p-32' "$program" compile --topology '1*v3-8' --mesh fsdp=8 --model mlp
+expect 2 'over 2*v3-8, which has 16 devices: the mesh fsdp=8 needs 8 devices, found 16' "$program" compile --topology '2*v3-8' --mesh fsdp=8 --model mlp
+expect 2 'no run spans 2*v3-8 yet' "$program" compile --topology '2*v3-8' --cache "$work/programs" -- true
 expect 2 '--max-batch is for the models that sluice has' "$program" compile --topology v3-8 --max-batch -- true
 
 # The program of a slice is written without libtpu; these three models are only here.
@@ -107,6 +110,17 @@ parameters=$((4 * (3072 * 1024 + 1024 * 1024 + 1024 * 10 + 1024 + 1024 + 10)))
 equal "$(field "$work/mesh.json" "sum(e['bytes'] for e in j['slices'][0]['over_mesh']['exchanges']) <= 3 * $parameters")" True
 equal "$(field "$work/mesh.json" '[b["bytes"] >= 1024 * 1024 for b in j["slices"][0]["over_mesh"]["largest_buffers"][:2]]')" '[True, True]'
 expect 1 'fsdp=8 of 8 devices, and v3-32 has 32' "$program" compile --topology v3-32 --program "$work/mesh.mlir"
+# Over two slices: weights in eighths again, and half of the batch in each slice. The gradients' shards cross the network
+# between the slices, for each of the 8 devices of a host; the gathers stay on the links.
+"$program" compile --topology '2*v3-8' --mesh data=2,fsdp=8 --model mlp --batch-size 16 --json >"$work/two.json" 2>"$work/err" ||
+  fail "compile over two slices: $(tail -3 "$work/err")"
+two='j["slices"][0]["over_mesh"]'
+equal "$(field "$work/two.json" 'j["slices"][0]["devices"], j["slices"][0]["hosts"]')" '(16, 2)'
+equal "$(field "$work/two.json" "$two['memory']['weights']")" "$((eighths + whole))"
+equal "$(field "$work/two.json" "{(e['axes'], e['host_bytes_between_slices'] > 0) for e in $two['exchanges']} == {('fsdp', False), ('data', True)}")" True
+equal "$(field "$work/two.json" "sum(e['bytes'] for e in $two['exchanges'] if e['axes'] == 'data') >= $eighths")" True
+equal "$(field "$work/two.json" "$two['host_bytes_between_slices'] == 8 * sum(e['bytes'] for e in $two['exchanges'] if e['axes'] == 'data')")" True
+expect 1 'a program over 2 slices needs a mesh' "$program" compile --topology '2*v3-8' --model mlp --batch-size 16
 # A command says its mesh itself.
 over=("$program" train --fake-data --model mlp --classes 10 --batch-size 128 --device xla --logdir "$work/own")
 "$program" compile --topology v3-8 --json --dump "$work/own.mlir" -- "${over[@]}" --mesh fsdp=8 >"$work/mesh.json" 2>"$work/err" ||

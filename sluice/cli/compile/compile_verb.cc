@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/log.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/bench/cases.h"
@@ -16,6 +17,7 @@
 #include "sluice/estimate/peak.h"
 #include "sluice/estimate/slice_report.h"
 #include "sluice/mesh/mesh.h"
+#include "sluice/mesh/rules.h"
 #include "sluice/pjrt/cache/remote_cache.h"
 #include "sluice/session/ahead/remote_programs.h"
 #include "sluice/train/recipe/choice.h"
@@ -71,8 +73,18 @@ Mesh mesh_over(const Flags& flags, const estimate::TpuSlice& slice) {
   }
 }
 
+void warn_of_tensor_apart(const Mesh& mesh, const estimate::TpuSlice& slice) {
+  std::vector<int64_t> slice_of;
+  for (int64_t i = 0; i < slice.devices; ++i) slice_of.push_back(i / (slice.devices / slice.slices));
+  if (const std::string apart = tensor_apart(mesh, slice_of, "slices"); !apart.empty()) base::warn(apart);
+}
+
 // Throws Usage for a mesh that cannot lie over the slices, before the first is compiled for.
 void check_mesh(const Flags& flags) {
+  for (const estimate::TpuSlice& slice : slices_of(flags))
+    if (slice.slices > 1 && !flags.cache.empty())
+      throw Usage(base::str("--cache keeps the programs of a run, and no run spans ", slice.name,
+                            " yet: leave out --cache"));
   if (flags.mesh.empty()) return;
   if (!flags.program.empty())
     throw Usage("--mesh is for models and commands: the text of --program has its mesh, or none");
@@ -80,7 +92,7 @@ void check_mesh(const Flags& flags) {
     if (slice.plugin != "tpu")
       throw Usage(base::str("--mesh is for TPU slices, and ", slice.name,
                             " is not a TPU slice: leave out --mesh, or name a slice such as v3-8"));
-    (void)mesh_over(flags, slice);
+    warn_of_tensor_apart(mesh_over(flags, slice), slice);
   }
 }
 
@@ -209,7 +221,7 @@ void add_common_flags(CLI::App& app, Flags& flags, const char* slices, const cha
   flags.given = &app;
   app.add_option(slices, flags.slices,
                  base::str("TPU slices by their names, with commas: v3-32, v4-8, v5litepod-16, v6e-8, "
-                           "tpu7x-8, …; all: one host of each generation",
+                           "tpu7x-8, …; all: one host of each generation; 2*v5p-32: one program for two",
                            others))
       ->delimiter(',')
       ->required();

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/pjrt/program/device_group.h"
 #include "sluice/pjrt/proto_reader.h"
@@ -53,7 +54,7 @@ std::optional<std::string> kind_of(std::string_view opcode, bool& asynchronous) 
 
 struct Instruction {
   uint64_t id = 0;
-  std::string_view opcode, shape, literal, direction;
+  std::string_view opcode, shape, literal, direction, frontend;
   std::string_view all;  // the whole message
   std::vector<uint64_t> operands, called;
 
@@ -81,7 +82,7 @@ void add_numbers(const ProtoReader& field, std::vector<uint64_t>& numbers) {
 }
 
 // Reads an HloInstructionProto: opcode 2, shape 3, literal 8, id 35, operand_ids 36, called_computation_ids
-// 38, comparison_direction 63.
+// 38, comparison_direction 63, frontend_attributes 68.
 Instruction read_instruction(std::string_view bytes, bool& broken) {
   Instruction read;
   read.all = bytes;
@@ -94,6 +95,7 @@ Instruction read_instruction(std::string_view bytes, bool& broken) {
     if (message.field() == 36) add_numbers(message, read.operands);
     if (message.field() == 38) add_numbers(message, read.called);
     if (message.field() == 63) read.direction = message.bytes();
+    if (message.field() == 68) read.frontend = message.bytes();
   }
   broken = broken || message.broken();
   return read;
@@ -137,11 +139,42 @@ std::string kind_in_fusion(const Computation& all, const Instruction& reduce) {
   return placed ? "all-gather" : only_sliced(all, reduce.id) ? "reduce-scatter" : "all-reduce";
 }
 
+// Returns the kind of an exchange between slices that this instruction receives ("all-reduce"); nullopt for
+// another one. Reads a FrontendAttributes message: a map 1 with keys 1 and values 2.
+std::optional<std::string> kind_between_slices(const Instruction& one, bool& broken) {
+  if (one.opcode != "recv") return std::nullopt;
+  std::optional<std::string> kind;
+  ProtoReader entries(one.frontend);
+  while (entries.next()) {
+    std::string_view key, value;
+    ProtoReader entry(entries.bytes());
+    while (entry.next()) (entry.field() == 1 ? key : value) = entry.bytes();
+    broken = broken || entry.broken();
+    if (key != "_xla_megascale_transfer_type") continue;
+    kind = base::lower_case(value);
+    std::replace(kind->begin(), kind->end(), '_', '-');
+  }
+  broken = broken || entries.broken();
+  return kind;
+}
+
 using Found = std::map<std::pair<std::string, std::vector<int64_t>>, Collective>;
+
+// Counts an exchange between slices, of which a device receives the first result.
+void count_between_slices(const Instruction& one, const std::string& kind, int64_t times, Found& found,
+                          bool& broken) {
+  Collective& collective = found[{kind + " between slices", {}}];
+  collective.kind = kind;
+  collective.between_slices = true;
+  collective.count += times;
+  collective.bytes += times * bytes_of_shape(one.shape, broken, /*only_element=*/0);
+}
 
 // Counts a computation that runs `times` times.
 void count_collectives(const Computation& all, int64_t times, Found& found, bool& broken) {
   for (const Instruction& one : all.instructions) {
+    if (const auto kind = kind_between_slices(one, broken))
+      count_between_slices(one, *kind, times, found, broken);
     bool asynchronous = false;
     const auto named = kind_of(one.opcode, asynchronous);
     if (!named) continue;

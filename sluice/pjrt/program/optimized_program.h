@@ -17,6 +17,9 @@ struct Collective {
   int64_t bytes = 0;  // of all their results on one device
   // The first device's group (device_group.h); empty if the program names no groups.
   std::vector<int64_t> group = {};
+  // libtpu makes two steps of an exchange between slices: collectives in each slice, and this one over the
+  // network, as a send and a receive through the host. It has no group.
+  bool between_slices = false;
   bool operator==(const Collective&) const = default;
 };
 

@@ -117,6 +117,20 @@ std::string sized(int field, const std::string& content) {
                      static_cast<char>(content.size() >> 7)} +
          content;
 }
+
+// As libtpu writes an exchange between slices. Its send, and a receive for something else, do not count.
+TEST(Collectives, BetweenSlices) {
+  const auto transfer = [](const std::string& opcode, const std::string& key) {
+    const std::string shape = number(2, kTuple) + bytes(4, array(kF32, "\x08")) + bytes(4, number(2, kU32));
+    const std::string attributes = bytes(1, bytes(1, key) + bytes(2, "ALL_REDUCE"));
+    return sized(2, bytes(2, opcode) + bytes(3, shape) + wide_bytes(68, attributes));
+  };
+  const std::string type = "_xla_megascale_transfer_type";
+  const std::string one = sized(3, transfer("recv", type) + transfer("recv", "else")),
+                    other = sized(3, transfer("recv", type) + transfer("send", type));
+  EXPECT_THAT(read(sized(1, one + other)),
+              ElementsAre(Collective{"all-reduce", 2, 64, {}, /*between_slices=*/true}));
+}
 std::string computation(int id, int root, const std::string& instructions) {
   return sized(3, instructions + number(5, id) + number(6, root));
 }
