@@ -58,7 +58,8 @@ std::string describe(const PartOptions& part, const ShardFacts* facts) {
     text += base::str(" replicas=", part.replicas());
   if (facts == nullptr) return text + base::str(" buffer=", part.shuffle ? part.buffer_samples : 0);
   text += base::str(" buffer=", part.original_workers > 0 ? part.buffer_samples : buffer_share(part, *facts),
-                    " samples=", facts->total, " shards=", facts->fingerprint, " content=", facts->content);
+                    " samples=", facts->total, " shards=", facts->fingerprint,
+                    facts->tagged ? " tags=" : " content=", facts->content);
   if (facts->times) text += base::str(" times=", *facts->times);
   if (facts->sums) text += base::str(" sums=", *facts->sums);
   if (facts->length_key) text += base::str(" lengths=", *facts->length_key);

@@ -41,12 +41,13 @@ bool differ(const Words& before, const Words& now, const std::string& name) {
 // Checks that the shards still hold what they held. Sums from an index show this for copies of local shards
 // anywhere; without sums the times of the files do. Removes the words about content from `now`.
 base::Status check_content(const PinnedShards& shards, bool first_part, const Words& before, Words& now) {
-  const std::string content = shards.prefix + "content", sums = shards.prefix + "sums",
-                    times = shards.prefix + "times";
+  const std::string content = shards.prefix + "content", tags = shards.prefix + "tags",
+                    sums = shards.prefix + "sums", times = shards.prefix + "times";
   const bool summed = before.contains(sums) && now.contains(sums);
   const bool touched = first_part && differ(before, now, times);
-  const bool changed = differ(before, now, content) || (summed && differ(before, now, sums));
-  for (const std::string& name : {content, sums, times}) now.erase(name);
+  const bool changed =
+      differ(before, now, content) || differ(before, now, tags) || (summed && differ(before, now, sums));
+  for (const std::string& name : {content, tags, sums, times}) now.erase(name);
   if (!changed && touched && summed) return check_sums(shards.urls);
   if (!changed && !touched) return {};
   return base::fail(Code::kFailedPrecondition, kSameNames,
@@ -68,7 +69,8 @@ std::string changed_content(const std::string& before, const std::string& now) {
   bool changed = false;
   for (const auto& [name, value] : is) {
     if (is_named(name, "shards") && differ(was, is, name)) return "";
-    changed = changed || ((is_named(name, "content") || is_named(name, "sums")) && differ(was, is, name));
+    const bool pins = is_named(name, "content") || is_named(name, "tags") || is_named(name, "sums");
+    changed = changed || (pins && differ(was, is, name));
   }
   return changed ? base::str(kSameNames, "other contents than they had") : "";
 }

@@ -11,7 +11,8 @@ namespace sluice::data {
 // Returns the options with the epoch and the batches of a state. Throws for other text.
 OpenOptions position_in(const std::string& state, OpenOptions options);
 
-// The shards of a dataset, whose content is pinned by the words PREFIXcontent, PREFIXsums and PREFIXtimes.
+// The shards of a dataset, whose content is pinned by the words PREFIXcontent (or PREFIXtags, of
+// ETags from S3's lists), PREFIXsums and PREFIXtimes.
 struct PinnedShards {
   std::string prefix;
   std::vector<std::string> urls;

@@ -273,6 +273,17 @@ class PartSource : public Source {
   OpenFile held_;
 };
 
+constexpr std::string_view kOfVersion = " bytes of version ";
+
+std::string version_by_tag(const cloud::Remote& remote) {
+  return remote.version.empty() ? "" : base::str(remote.size, kOfVersion, remote.version);
+}
+
+// Returns the version in the form of the expected one: a list of S3 has an ETag and no checksum.
+std::string version_as(const cloud::Remote& remote, const std::string& expected) {
+  return expected.find(kOfVersion) != std::string::npos ? version_by_tag(remote) : version_of(remote);
+}
+
 }  // namespace
 
 bool is_on_network(const std::string& url) {
@@ -281,7 +292,7 @@ bool is_on_network(const std::string& url) {
 
 std::string version_of(const cloud::Remote& remote) {
   if (remote.crc32c) return ShardSum{remote.size, *remote.crc32c}.text();
-  return remote.version.empty() ? "" : base::str(remote.size, " bytes of version ", remote.version);
+  return version_by_tag(remote);
 }
 
 std::string version_of(const cloud::ObjectFacts& object) {
@@ -295,7 +306,7 @@ std::string version_of(const cloud::ObjectFacts& object) {
 base::Result<std::unique_ptr<Source>> open_remote_source(const std::string& url,
                                                          const SourceOptions& options) {
   SLUICE_TRY(cloud::Remote remote, cloud::find_remote(url, options.cancelled));
-  SLUICE_OK(check_version(remote.name, version_of(remote), options.version));
+  SLUICE_OK(check_version(remote.name, version_as(remote, options.version), options.version));
   const bool cached = !options.cache_folder.empty() && options.cache_bytes > 0 && remote.size_known &&
                       !remote.version.empty();
   const Cache cache(options.cache_folder, options.cache_bytes);

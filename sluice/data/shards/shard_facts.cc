@@ -32,6 +32,7 @@ struct OneShard {
   std::uint64_t end = 0;  // of the last sample
   bool headers_read = false;
   bool index_later = false;  // there is an index, which is read when the shard is opened
+  bool tagged = false;       // its version is a tag from a list, where a request may give a checksum
   SourceFacts facts;
   std::optional<ShardSum> sum;  // as in sizes.json
 };
@@ -45,26 +46,20 @@ class Listed {
     std::map<std::string, std::vector<cloud::ObjectName>> folders;
     for (const std::string& url : urls) {
       if (!cloud::is_object_url(url)) continue;
-      if (auto name = cloud::parse_object_url(url); name && names_version(*name))
+      if (auto name = cloud::parse_object_url(url))
         folders[url.substr(0, url.rfind('/') + 1)].push_back(std::move(*name));
     }
     for (const auto& [folder, names] : folders)
       if (names.size() >= kMany) list(folder, names);
   }
 
-  // Returns the facts of a shard; nothing if its folder was not listed or has no such object.
+  // Returns the facts of an object; nothing if its folder was not listed or has no such object.
   const cloud::ObjectFacts* find(const std::string& url) const {
     const auto found = objects_.find(url);
     return found == objects_.end() ? nullptr : &found->second;
   }
 
  private:
-  // Whether a list gives the same version of an object as a request for it: S3's list has no crc32c, and the
-  // hub's has another hash for small files.
-  static bool names_version(const cloud::ObjectName& name) {
-    return name.scheme == "gs" || name.scheme == "az";
-  }
-
   void list(const std::string& folder, const std::vector<cloud::ObjectName>& names) {
     std::string_view prefix = names.front().object;
     for (const cloud::ObjectName& name : names) {
@@ -87,6 +82,13 @@ class Listed {
 
   std::unordered_map<std::string, cloud::ObjectFacts> objects_;  // by their URLs
 };
+
+// Whether a list's facts pin a shard. The hub's lists have another hash than its answers for a file of git
+// itself; the SHA-256 of a large file is the same in both.
+bool says_version(const std::string& url, const cloud::ObjectFacts& object) {
+  if (base::starts_with(url, "hf://")) return object.generation.size() == 64;
+  return object.crc32c || !object.generation.empty();
+}
 
 // Adds to an error, if damage may be skipped, that the number of lost samples is not known.
 tl::unexpected<Error> uncounted(const Error& error, std::int64_t before, const LearnOptions& options) {
@@ -167,6 +169,7 @@ base::Result<OneShard> counted(const std::string& url, const std::optional<Shard
 base::Result<OneShard> learn_one(const std::string& url, const Listed& listed, FolderSizes& folders,
                                  const LearnOptions& options) {
   const cloud::ObjectFacts* object = listed.find(url);
+  if (object != nullptr && !says_version(url, *object)) object = nullptr;
   const auto facts =
       object != nullptr ? SourceFacts{object->size, version_of(*object), object->crc32c} : stat_source(url);
   std::optional<ShardRecord> record;
@@ -180,6 +183,7 @@ base::Result<OneShard> learn_one(const std::string& url, const Listed& listed, F
   } else {
     SLUICE_TRY(one, counted(url, record, options));
   }
+  one.tagged = object != nullptr && base::starts_with(url, "s3://");
   if (facts) one.facts = *facts;
   if (one.bytes == 0) one.bytes = one.facts.size;
   if (record) one.sum = record->sum;
@@ -202,6 +206,7 @@ ShardFacts joined(const std::vector<std::string>& urls, std::vector<OneShard> sh
         base::key({facts.fingerprint, base::key(file_of(urls[i])), static_cast<std::uint64_t>(one.size)});
     facts.starts.push_back(std::move(one.starts));
     facts.ends.push_back(one.end);
+    facts.tagged = facts.tagged || one.tagged;
     const std::uint64_t version = base::key(one.facts.version);
     facts.versions.push_back(std::move(one.facts.version));
     // The store's own crc32c was compared above, and is compared again with the bytes as they arrive.

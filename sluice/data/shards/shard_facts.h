@@ -45,6 +45,9 @@ struct ShardFacts {
   // The lengths of the samples that are taken, empty if nobody asked for them, and a key of all lengths.
   std::vector<std::vector<std::int32_t>> lengths;
   std::optional<std::uint64_t> length_key;
+  // Whether `content` has ETags from S3's lists. It is then another key than by requests for the same shards,
+  // which may give checksums, and is compared only with keys of this kind.
+  bool tagged = false;
 
   // number_of() converts an index among the shard's samples that are taken to an index among all its samples;
   // stored_in() returns the number of samples that the shard holds.
