@@ -22,6 +22,7 @@
 #include "sluice/pod/environment.h"
 #include "sluice/pod/program.h"
 #include "sluice/pod/runs.h"
+#include "sluice/pod/ssh/sync_bucket.h"
 #include "sluice/pod/tpu_grid.h"
 
 namespace sluice::cli {
@@ -82,6 +83,7 @@ std::vector<Flag> what_rows(RunFlags& f) {
       Flag{"What", "--chdir", &f.job.folder, "", "Folder to start in; default: this one, on hosts the folder of --sync or the home folder"},
       Flag{"What", "--sync", &f.job.sync, "", "Copy this folder to each host first, to --chdir (default: sluice-run/NAME in the home folder)"},
       Flag{"What", "--sync-exclude", RepeatedText{&f.job.sync_exclude}, "", "Leave out what matches, as tar's --exclude; repeatable"},
+      Flag{"What", "--sync-bucket", &f.job.sync_bucket, "", "Send what hosts lack once, to gs://BUCKET/PREFIX, where they read it (empty: to each host)"},
       Flag{"What", "--program", &f.job.program.path, "", "Put this archive (`make dist`) on each host first, where its checksum is not known yet; its bin/ comes first in PATH"},
       Flag{"What", "--setup", &f.job.setup, "", "A command line for sh, run once on each host before any worker starts"},
   };
@@ -213,6 +215,10 @@ void place_workers(RunFlags& flags) {
 
 void choose_folder(pod::Job& job) {
   namespace fs = std::filesystem;
+  if (!job.sync_bucket.empty()) {
+    if (job.sync.empty()) throw Usage("--sync-bucket is for --sync: add --sync DIR, or leave it out");
+    value_or_usage(pod::check_sync_bucket(job.sync_bucket));
+  }
   if (!job.sync.empty()) {
     if (pod::is_local(job)) throw Usage("--sync copies to --hosts; on one machine --chdir is enough");
     job.sync = fs::absolute(base::expand_home(job.sync)).lexically_normal().string();
@@ -242,7 +248,7 @@ std::string engine_file(const RunFlags& flags, const CLI::App& app) {
                            "--tpu",        "--zone",       "--project",      "--worker",
                            "--log-bucket", "--sync",       "--program",      "--heartbeat-timeout",
                            "--lease",      "--grace",      "--raw",          "--detach",
-                           "--dry-run",    "--log-size"}) {
+                           "--dry-run",    "--log-size",   "--sync-bucket"}) {
     if (count(app, flag) > 0)
       throw Usage(base::str(flag, " is for runs that sluice starts itself; with ", engine,
                             " the engine finds hosts, copies and ends workers"));

@@ -317,6 +317,9 @@ std::string describe_commands(const Job& job) {
                       quote_all(pack_command(job, archive, "gz")),
                       "\n# then on each host that lacks something: the same script with step=take, and <",
                       quote(archive), "\n\n");
+    if (!job.sync_bucket.empty())
+      text += base::str("# --sync-bucket: what several hosts read goes to ", job.sync_bucket,
+                        " instead, and the scripts have its address as object=\n\n");
   }
   for (size_t i = 0; i < job.workers.size(); ++i) {
     const Worker& worker = job.workers[i];

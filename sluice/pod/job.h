@@ -49,6 +49,7 @@ struct Job {
   std::string folder;                                            // to start in; empty: the home folder
   std::string sync;                       // copied to `folder` on each host; empty: none
   std::vector<std::string> sync_exclude;  // tar's patterns
+  std::string sync_bucket;                // gs://BUCKET/PREFIX from which the hosts take it; empty: none
   Program program;                        // its bin/ comes first in the workers' PATH
   std::string setup;                      // a command line for sh, once on each host
   SshOptions ssh;

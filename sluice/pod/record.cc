@@ -21,9 +21,9 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Worker, host, address, host_inde
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SshOptions, user, config, options, parallel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Program, path, sha256, bytes, tar_sha256, tar_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Job, id, command, workers, coordinator, port, tpu_chips,
-                                                environment, folder, sync, sync_exclude, program, setup, ssh,
-                                                max_restarts, heartbeat_timeout, lease, grace, join_timeout,
-                                                log_size, detached, raw)
+                                                environment, folder, sync, sync_exclude, sync_bucket, program,
+                                                setup, ssh, max_restarts, heartbeat_timeout, lease, grace,
+                                                join_timeout, log_size, detached, raw)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Ending, status, time, reason, detail)
 
 namespace {

@@ -15,6 +15,7 @@ import unittest
 import uuid
 from pathlib import Path
 
+from false_bucket import Bucket
 from support import DEADLINE, LauncherTest, marked_processes, wait_for
 
 
@@ -345,11 +346,11 @@ class Around(TroubleTest):
 class Copies(TroubleTest):
     """What --sync sends grows with what has changed, not with the folder or the number of runs."""
 
-    def copy(self, folder, hosts="a,b"):
+    def copy(self, folder, hosts="a,b", *more):
         """Copies the folder, and returns the bytes that each host was sent."""
         before = {path: path.stat().st_mtime_ns for path in self.hosts.glob("*/call-*")}
-        status, _, err = self.run_program("--hosts", hosts, "--sync", folder, "--chdir", "there", "--", "true")
-        self.assertEqual(status, 0, err)
+        status, _, self.said = self.run_program("--hosts", hosts, "--sync", folder, "--chdir", "there", *more, "--", "true")
+        self.assertEqual(status, 0, self.said)
         return {host: sum(int(path.read_text()) for path in (self.hosts / host).glob("call-*") if path not in before)
                 for host in hosts.split(",")}
 
@@ -413,6 +414,62 @@ class Copies(TroubleTest):
             status, _, err = self.run_program("--hosts", "a", "--sync", folder, "--chdir", "there", *sh("true"))
             self.assertIn(status, (0, 1), err)  # the supervisor has no place there
             self.equal(folder, "a")
+
+    def bucket(self):
+        if shutil.which("curl") is None:
+            self.skipTest("there is no curl")
+        bucket = Bucket()
+        self.addCleanup(bucket.server_close)
+        self.addCleanup(bucket.shutdown)
+        self.environment |= bucket.variables()
+        return bucket
+
+    def test_what_is_sent_does_not_grow_with_the_hosts(self):
+        folder, sent = self.folder(20), {}
+        for count in (2, 8):
+            bucket = self.bucket()
+            hosts = [f"h{count}{n}" for n in range(count)]
+            scripts = self.copy(folder, ",".join(hosts), "--sync-bucket", "gs://b/staged")
+            for host in hosts:
+                self.equal(folder, host)
+                # Scripts, and the list, which is short here. The supervisor's script is most of it.
+                self.assertLess(scripts[host], 100_000)
+            self.assertEqual((bucket.reads, bucket.objects), (count, {}), self.said)
+            self.assertTrue(all(name.startswith("staged/") for name in bucket.names), bucket.names)
+            sent[count] = bucket.uploaded
+            self.assertNotIn("from here", self.said)
+        self.assertGreater(sent[2], 400_000)
+        self.assertLess(sent[8], 1.01 * sent[2])
+
+    def test_a_host_that_cannot_read_the_bucket_is_named_and_sent_everything_from_here(self):
+        folder, bucket = self.folder(20), self.bucket()
+        self.tool(self.hosts / "b/first", "curl", "echo 'no route' >&2; exit 7")
+        sent = self.copy(folder, "a,b,c", "--sync-bucket", "gs://b/")
+        self.assertRegex(self.said, r"b cannot read --sync-bucket \(.*no route.*from here")
+        for host in "abc":
+            self.equal(folder, host)
+            self.assertEqual(sent[host] > 400_000, host == "b", sent)
+        self.assertEqual(bucket.reads, 2)
+        self.assertEqual(list(self.hosts.glob("*/state/sluice/synced/*/*.copy")), [])
+        for trouble in ("has_token", "damages"):
+            setattr(bucket, trouble, not getattr(bucket, trouble))
+            for host in "abc":
+                shutil.rmtree(self.hosts / host, ignore_errors=True)
+            self.copy(folder, "a,b", "--sync-bucket", "gs://b/")
+            self.assertEqual(self.said.count("from here"), 2, self.said)
+            self.equal(folder, "b")
+            bucket.has_token = True
+
+    def test_a_bucket_that_cannot_be_written_is_an_error(self):
+        folder, bucket = self.folder(20), self.bucket()
+        bucket.refuses_uploads = True
+        status, _, err = self.run_program("--hosts", "a,b", "--sync", folder, "--sync-bucket", "gs://b/", *sh("true"))
+        self.assertEqual(status, 1, err)
+        self.assertIn("storage.objects.create denied", err)
+        for url in ("s3://b/x", "b"):
+            status, _, err = self.run_program("--hosts", "a,b", "--sync", folder, "--sync-bucket", url, *sh("true"))
+            self.assertEqual(status, 2, err)
+            self.assertIn("expected gs://BUCKET/PREFIX", err)
 
 
 class Shells(TroubleTest):

@@ -13,6 +13,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
+#include "sluice/pod/console.h"
 #include "sluice/pod/ssh/child.h"
 #include "sluice/pod/ssh/quote.h"
 #include "sluice/pod/ssh/ssh.h"
@@ -24,6 +25,7 @@ namespace sluice::pod {
 namespace {
 
 constexpr size_t kMaxAnswers = 10'000'000;  // lines of a host
+constexpr int kNoObject = 75;               // status of sync.sh: it cannot read the object
 
 // Removes files that are of no use after the copying, however that ends.
 struct RemovedFiles {
@@ -39,6 +41,8 @@ struct Transfer {
   const Worker* worker;
   std::optional<Upload> upload = {};
   bool is_done = false;
+  bool by_bucket = false;  // what is read now
+  bool from_here = false;  // the host could not read the bucket
   // What the host has answered.
   bool lacks_all = false, has_zstd = false, has_answered = false;
   std::set<std::string> paths = {};
@@ -49,6 +53,7 @@ struct Package {
   SyncList::Numbers numbers;
   std::string archive;
   std::string form = "gz";
+  std::ptrdiff_t takers = 0;  // hosts
 };
 
 // Runs a tar of this machine, and returns its output. `doing`: for the message if a signal comes.
@@ -124,6 +129,14 @@ std::string failures_of(const Job& job, std::deque<Transfer>& transfers) {
   return base::join(failures, "\n  ");
 }
 
+// Lets the transfer begin again without the bucket.
+void begin_from_here(Transfer& transfer) {
+  say(base::str(transfer.worker->address, " cannot read --sync-bucket (",
+                in_quotes(transfer.upload->messages()), "): it is sent the files from here"));
+  transfer.from_here = true;
+  transfer.upload.reset();
+}
+
 void step(std::deque<Transfer>& transfers, Signals& signals) {
   std::vector<pollfd> polled = {{signals.descriptor(), POLLIN, 0}};
   for (const Transfer& transfer : transfers)
@@ -133,7 +146,11 @@ void step(std::deque<Transfer>& transfers, Signals& signals) {
     if (!transfer.upload || transfer.is_done) continue;
     transfer.upload->move();
     while (const auto line = transfer.upload->take_line()) take_answer(transfer, *line);
-    transfer.is_done = transfer.upload->has_ended();
+    if (!transfer.upload->has_ended()) continue;
+    if (transfer.by_bucket && transfer.upload->status() == kNoObject)
+      begin_from_here(transfer);
+    else
+      transfer.is_done = true;
   }
 }
 
@@ -155,10 +172,18 @@ base::Status serve(const Job& job, std::deque<Transfer>& transfers, Signals& sig
   return {};
 }
 
-base::Status send(Transfer& transfer, const Job& job, const std::string& script, const std::string& file) {
-  SLUICE_TRY(auto upload, Upload::start(shell_command(job, *transfer.worker), script));
+// Starts a step of sync.sh on a host, which reads the file: through the bucket if that serves so many hosts.
+base::Status send(Transfer& transfer, const Job& job, const std::string& what, const std::string& form,
+                  const std::string& file, std::ptrdiff_t hosts, SyncBucket& bucket) {
+  transfer.by_bucket = !transfer.from_here && bucket.serves(file, hosts);
+  SharedFile object;
+  if (transfer.by_bucket) {
+    SLUICE_TRY(object, bucket.share(file));
+  }
+  SLUICE_TRY(auto upload,
+             Upload::start(shell_command(job, *transfer.worker), sync_script(job, what, form, object)));
   transfer.upload.emplace(std::move(upload));
-  return transfer.upload->send_file(file, 0);
+  return transfer.upload->send_file(transfer.by_bucket ? "/dev/null" : file, 0);
 }
 
 // Returns the numbers of the host's package, or nothing if it lacks nothing.
@@ -190,9 +215,10 @@ std::vector<std::string> pack_command(const Job& job, const std::string& archive
   return command;
 }
 
-std::string sync_script(const Job& job, const std::string& what, const std::string& form) {
+std::string sync_script(const Job& job, const std::string& what, const std::string& form,
+                        const SharedFile& object) {
   return base::str("step=", what, "\nfolder=", quote(job.folder), "\nrun=", quote(job.id), "\nform=", form,
-                   '\n', kSyncText);
+                   "\nobject=", quote(object.address), "\nsum=", object.sha256, '\n', kSyncText);
 }
 
 base::Status sync_folder(const Job& job, const std::string& archive, Signals& signals) {
@@ -206,15 +232,20 @@ base::Status sync_folder(const Job& job, const std::string& archive, Signals& si
   std::deque<Transfer> transfers;
   for (const Worker& worker : job.workers)
     if (worker.local_index == 0) transfers.push_back({&worker});
+  SyncBucket bucket(job, signals);
+  const auto hosts = std::ssize(transfers);
   SLUICE_OK(serve(job, transfers, signals, [&](Transfer& transfer) {
-    return send(transfer, job, sync_script(job, "ask", "gz"), lines);
+    return send(transfer, job, "ask", "gz", lines, hosts, bucket);
   }));
   std::vector<Package> packages;
   std::map<const Worker*, size_t> package_of;
   for (Transfer& transfer : transfers) {
     if (!transfer.has_answered) transfer.lacks_all = true;
     const auto package = package_for(transfer, list, packages);
-    if (package) package_of[transfer.worker] = *package;
+    if (package) {
+      package_of[transfer.worker] = *package;
+      ++packages[*package].takers;
+    }
     transfer.is_done = !package;
     transfer.upload.reset();
   }
@@ -225,7 +256,7 @@ base::Status sync_folder(const Job& job, const std::string& archive, Signals& si
   }
   return serve(job, transfers, signals, [&](Transfer& transfer) {
     const Package& package = packages[package_of.at(transfer.worker)];
-    return send(transfer, job, sync_script(job, "take", package.form), package.archive);
+    return send(transfer, job, "take", package.form, package.archive, package.takers, bucket);
   });
 }
 
