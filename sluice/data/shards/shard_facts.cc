@@ -7,6 +7,7 @@
 #include <thread>
 #include <unordered_map>
 
+#include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/random.h"
 #include "sluice/base/text/quantity.h"
@@ -25,6 +26,10 @@ std::string_view file_of(std::string_view url) {
   return slash == std::string_view::npos ? url : url.substr(slash + 1);
 }
 
+// Fewer shards are asked one by one: a few requests are cheaper than a list of unknown length, and their
+// indexes take little memory.
+constexpr std::size_t kMany = 16;
+
 struct OneShard {
   std::int64_t size = 0;
   std::uint64_t bytes = 0;
@@ -42,7 +47,6 @@ class Listed {
  public:
   // Lists each folder that has many of the shards. A folder that cannot be listed is left out.
   explicit Listed(const std::vector<std::string>& urls) {
-    constexpr std::size_t kMany = 16;  // below, a few requests are cheaper than a list of unknown length
     std::map<std::string, std::vector<cloud::ObjectName>> folders;
     for (const std::string& url : urls) {
       if (!cloud::is_object_url(url)) continue;
@@ -166,8 +170,9 @@ base::Result<OneShard> counted(const std::string& url, const std::optional<Shard
   return one;
 }
 
-base::Result<OneShard> learn_one(const std::string& url, const Listed& listed, FolderSizes& folders,
-                                 const LearnOptions& options) {
+// `later`: the index of a local shard is read when the shard is opened, if sizes.json counts it.
+base::Result<OneShard> learn_one(const std::string& url, const Listed& listed, bool later,
+                                 FolderSizes& folders, const LearnOptions& options) {
   const cloud::ObjectFacts* object = listed.find(url);
   if (object != nullptr && !says_version(url, *object)) object = nullptr;
   const auto facts =
@@ -177,9 +182,10 @@ base::Result<OneShard> learn_one(const std::string& url, const Listed& listed, F
     SLUICE_TRY(record, folders.find(url));
   }
   OneShard one;
-  if (object != nullptr && record) {
+  if (record && (object != nullptr || (later && !is_remote(url)))) {
     one.size = record->samples;
-    one.index_later = listed.find(index_path(url)) != nullptr;
+    const std::string index = index_path(url);
+    one.index_later = object != nullptr ? listed.find(index) != nullptr : base::path_exists(index);
   } else {
     SLUICE_TRY(one, counted(url, record, options));
   }
@@ -273,7 +279,7 @@ base::Result<ShardFacts> learn_shards(const std::vector<std::string>& urls, cons
   FolderSizes folders;
   const Listed listed(options.shard_size == 0 ? urls : std::vector<std::string>());
   SLUICE_OK(for_each_shard(urls, [&](std::size_t i) -> base::Status {
-    SLUICE_TRY(shards[i], learn_one(urls[i], listed, folders, options));
+    SLUICE_TRY(shards[i], learn_one(urls[i], listed, urls.size() >= kMany, folders, options));
     return {};
   }));
   const auto by_headers =

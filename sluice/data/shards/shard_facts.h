@@ -81,7 +81,8 @@ struct LearnOptions {
 
 // Learns each shard's facts from its index file, else its folder's sizes.json, else its own headers (several
 // shards at a time). If a bucket's list and sizes.json say everything about a shard, nothing is requested for
-// it, and its index is read when it is opened. `-` and `pipe:` are an error: they can be read only once.
+// it, and its index is read when it is opened. So is the index of a local shard that sizes.json counts, if
+// there are 16 shards or more. `-` and `pipe:` are an error: they can be read only once.
 base::Result<ShardFacts> learn_shards(const std::vector<std::string>& urls, const LearnOptions& options = {});
 
 // Does `work` for each shard, on several threads, and returns the error of the first shard that has one.

@@ -97,6 +97,47 @@ TEST_F(ShardFactsTest, NothingIsRequestedForAShardThatIsListedAndCounted) {
   }
 }
 
+// 8 bytes a sample are held of the shards that were opened, not of the set.
+TEST_F(ShardFactsTest, PlacesOfLocalSamplesAreHeldOnceTheirShardIsOpened) {
+  const test::Folder folder;
+  for (const int count : {32, 192}) {
+    const std::string name = "n" + std::to_string(count);
+    std::vector<std::string> urls;
+    for (const std::string& url : shards(name, count)) {
+      const std::string file = url.substr(std::string("gs://b/").size());
+      for (const char* ending : {".tar", ".idx"}) {
+        const std::string path = file.substr(0, file.size() - 4) + ending;
+        folder.write(path, service().bucket.get(path)->bytes);
+      }
+      urls.push_back(folder.path(file));
+    }
+    const auto held = [](const ShardFacts& facts) {
+      std::size_t places = 0;
+      for (std::size_t i = 0; i < facts.sizes.size(); ++i) places += facts.starts_of(i).size();
+      return places;
+    };
+    const auto with_indexes = learn_shards(urls);
+    ASSERT_TRUE(with_indexes);
+    EXPECT_EQ(held(*with_indexes), static_cast<std::size_t>(4 * count)) << "nothing else counts the samples";
+    folder.write(name + "/sizes.json", service().bucket.get(name + "/sizes.json")->bytes);
+    const auto facts = learn_shards(urls);
+    ASSERT_TRUE(facts) << facts.error().what();
+    EXPECT_EQ(facts->total, 4 * count);
+    EXPECT_EQ(facts->fingerprint, with_indexes->fingerprint);
+    EXPECT_EQ(facts->content, with_indexes->content);
+    EXPECT_EQ(held(*facts), 0u) << count << " shards";
+    ASSERT_TRUE(facts->places->load(7));
+    EXPECT_EQ(held(*facts), 4u);
+    EXPECT_EQ(facts->starts_of(7), with_indexes->starts_of(7));
+    const auto stream = WebDataset(urls).to_tuple("txt", "__key__").shuffle(8).interleave(8).batch(8).open();
+    std::vector<std::string> keys;
+    for (auto batch = stream->next(); batch; batch = stream->next())
+      keys.insert(keys.end(), batch->keys.begin(), batch->keys.end());
+    std::sort(keys.begin(), keys.end());
+    EXPECT_EQ(std::unique(keys.begin(), keys.end()) - keys.begin(), 4 * count);
+  }
+}
+
 TEST_F(ShardFactsTest, AnIndexOfAnotherShardIsAnError) {
   const auto urls = shards("old", 16);
   ShardIndex index;
