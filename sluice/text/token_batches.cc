@@ -11,8 +11,10 @@
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/data/order/length_buckets.h"
+#include "sluice/data/order/survey_file.h"
 #include "sluice/data/serial_stream.h"
 #include "sluice/data/stream_state.h"
+#include "sluice/text/epoch_count.h"
 #include "sluice/text/masking.h"
 #include "sluice/text/token_rows.h"
 
@@ -24,7 +26,11 @@ struct TokenBatches::State {
   std::string names, content;  // hashes of the set, for states
 
   mutable std::mutex mutex;
-  mutable std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> batches;  // [replicas, epoch]
+  mutable std::map<std::pair<std::int64_t, std::int64_t>, EpochCount> counts;  // [replicas, epoch]
+  mutable std::optional<std::int64_t> size;
+
+  // Returns the count of an epoch of documents. Under the mutex; until the next call.
+  const EpochCount& count(std::int64_t replicas, std::int64_t epoch) const;
 };
 
 namespace {
@@ -208,7 +214,30 @@ std::string order_of(const State& state, const data::OpenOptions& options) {
   return text;
 }
 
+// Whether a row comes out of the set. Looks at no more documents than it takes to fill a batch.
+bool has_a_row(const State& state) {
+  RowPlan plan(state.set, state.options, 0, 1);
+  RowBatch batch;
+  return plan.next(batch) || plan.facts().dropped_rows > 0;
+}
+
 }  // namespace
+
+const EpochCount& State::count(std::int64_t replicas, std::int64_t epoch) const {
+  constexpr std::size_t kFew = 10'000;  // documents: counting them takes a millisecond
+  constexpr std::size_t kMostEpochs = 4;
+  const std::pair key{replicas, epoch};
+  if (const auto known = counts.find(key); known != counts.end()) return known->second;
+  data::OpenOptions part;
+  part.epoch = epoch;
+  part.replicas = replicas;
+  const std::string order = base::str(order_of(*this, part), " pad=", options.pad ? 1 : 0);
+  if (counts.size() >= kMostEpochs) counts.clear();
+  EpochCount found = kept_count(set, options, epoch, replicas, order,
+                                set.documents() <= kFew ? "" : data::usual_survey_folder());
+  if (epoch == 0) size = static_cast<std::int64_t>(found.facts.rows + found.facts.dropped_rows);
+  return counts[key] = std::move(found);
+}
 
 std::string text_of(const TokenBatchFacts& facts) {
   const auto share = [&](std::uint64_t part, std::uint64_t all) {
@@ -253,7 +282,7 @@ TokenBatches::TokenBatches(TokenSet set, TokenBatchOptions options) {
     refuse(base::str("the set has ", state->set.tokens(), " tokens, less than one row of ",
                      state->options.shapes.front().length));
   state_ = std::move(state);
-  if (size() == 0) refuse("the set has no document that fills a row: is it empty?");
+  if (!has_a_row(*state_)) refuse("the set has no document that fills a row: is it empty?");
 }
 
 std::unique_ptr<data::Stream> TokenBatches::open(const data::OpenOptions& options) const {
@@ -272,6 +301,10 @@ std::string TokenBatches::state(const data::OpenOptions& options) const {
 }
 
 TokenBatchFacts TokenBatches::facts(std::int64_t replicas, std::int64_t epoch) const {
+  if (state_->options.kind != RowKind::kRunning) {
+    const std::lock_guard lock(state_->mutex);
+    return state_->count(replicas, epoch).facts;
+  }
   RowPlan plan(state_->set, state_->options, epoch, replicas);
   RowBatch batch;
   while (plan.next(batch)) {
@@ -290,35 +323,27 @@ std::vector<std::uint64_t> TokenBatches::tokens_of_batches(std::int64_t replicas
       tokens.push_back(std::min(rows, together) * length);
     return tokens;
   }
-  RowPlan plan(state_->set, state_->options, epoch, replicas);
-  RowBatch batch;
-  for (std::uint64_t before = 0; plan.next(batch); before = plan.facts().tokens)
-    tokens.push_back(plan.facts().tokens - before);
-  return tokens;
+  const std::lock_guard lock(state_->mutex);
+  return state_->count(replicas, epoch).tokens;
 }
 
 std::int64_t TokenBatches::size() const {
   if (state_->options.kind == RowKind::kRunning)
     return static_cast<std::int64_t>(running_rows(state_->set, state_->options));
-  const TokenBatchFacts all = facts(1);
-  return static_cast<std::int64_t>(all.rows + all.dropped_rows);
+  const std::lock_guard lock(state_->mutex);
+  // The rows do not depend on the number of replicas, so that any count of the epoch says it.
+  if (!state_->size) state_->count(1, 0);
+  return *state_->size;
 }
 
 std::int64_t TokenBatches::batches(std::int64_t replicas, std::int64_t epoch) const {
-  const std::lock_guard lock(state_->mutex);
-  if (const auto known = state_->batches.find({replicas, epoch}); known != state_->batches.end())
-    return known->second;
-  std::int64_t batches = 0;
   if (state_->options.kind == RowKind::kRunning) {
     const std::int64_t rows = state_->options.shapes.front().rows * replicas;
     const auto all = static_cast<std::int64_t>(running_rows(state_->set, state_->options));
-    batches = (state_->options.pad ? all + rows - 1 : all) / rows;
-  } else {
-    RowPlan plan(state_->set, state_->options, epoch, replicas);
-    RowBatch batch;
-    while (plan.next(batch)) ++batches;
+    return (state_->options.pad ? all + rows - 1 : all) / rows;
   }
-  return state_->batches[{replicas, epoch}] = batches;
+  const std::lock_guard lock(state_->mutex);
+  return std::ssize(state_->count(replicas, epoch).tokens);
 }
 
 std::int64_t TokenBatches::batch_size() const { return state_->options.shapes.back().rows; }

@@ -1,18 +1,23 @@
 #include "sluice/text/token_batches.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <map>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
+#include "sluice/text/epoch_count.h"
 #include "sluice/text/masking.h"
 #include "sluice/text/test_tokenizer.h"
 #include "sluice/text/test_tokens.h"
+#include "sluice/text/token_rows.h"
 
 namespace sluice::text {
 namespace {
@@ -62,6 +67,13 @@ class Batches : public ::testing::Test {
     std::vector<std::size_t> lengths;
     for (std::size_t i = 0; i < documents; ++i) lengths.push_back(1 + random.below(longest));
     return self.set(lengths);
+  }
+
+  // Documents of 1 to 32 tokens: a file of its own costs more than counting a thousand documents.
+  TokenSet in_one_file(std::size_t documents) {
+    std::vector<Ids> ids;
+    for (std::size_t i = 0; i < documents; ++i) ids.emplace_back(1 + (7 * i * i + i / 5) % 32, 5);
+    return TokenSet({test::token_file(folder_.path(base::str("one-", ++files_)), ids)});
   }
 
   static std::vector<data::Batch> all(const TokenBatches& batches, const data::OpenOptions& options = {}) {
@@ -387,6 +399,56 @@ TEST_F(Batches, SayWhatIsWrong) {
   const TokenBatches small(set({3, 4}), {.shapes = {{1, 2}}, .vocabulary = 14, .shuffle = false});
   EXPECT_THAT(thrown([&] { all(small); }),
               HasSubstr("the id 14 at place 1 of document 1 (token 4 of the file)"));
+}
+
+// A start passes each document once, however many things are asked of the epoch, and the next start none.
+TEST_F(Batches, DocumentsAreCountedOnce) {
+  for (const TokenBatchOptions& options :
+       {TokenBatchOptions{.kind = RowKind::kPacked, .shapes = {{2, 32}}, .seed = 3, .packing_window = 4},
+        TokenBatchOptions{.kind = RowKind::kDocuments, .shapes = {{2, 16}, {2, 32}}, .seed = 3}})
+    for (const std::size_t documents : {300, 3000}) {
+      const TokenSet set = in_one_file(documents);
+      std::uint64_t before = passed_by_plans();
+      const auto passed = [&] { return passed_by_plans() - std::exchange(before, passed_by_plans()); };
+      const TokenBatches batches(set, options);
+      EXPECT_LT(passed(), 100u) << "a set is opened at a cost that does not depend on its size";
+      const auto count = batches.batches(2, 0);
+      EXPECT_EQ(passed(), documents);
+      const auto tokens = batches.tokens_of_batches(2, 0);
+      const TokenBatchFacts facts = batches.facts(2);
+      EXPECT_EQ(std::ssize(tokens), count);
+      EXPECT_EQ(std::accumulate(tokens.begin(), tokens.end(), std::uint64_t{0}), facts.tokens);
+      EXPECT_EQ(batches.size(), static_cast<std::int64_t>(facts.rows + facts.dropped_rows));
+      EXPECT_EQ(passed(), 0u);
+      EXPECT_EQ(std::ssize(all(batches, {.replicas = 2})), count);
+      // The size that a count for other replicas gives.
+      EXPECT_EQ(TokenBatches(set, options).size(), batches.size());
+    }
+}
+
+TEST_F(Batches, ACountIsKeptForTheNextStart) {
+  const std::string folder = folder_.path("kept");
+  const TokenBatchOptions options{.kind = RowKind::kPacked, .shapes = {{2, 32}}, .packing_window = 4};
+  for (const std::size_t documents : {300, 3000}) {
+    const TokenSet set = in_one_file(documents);
+    const auto counted = [&](const std::string& order, std::int64_t epoch = 0) {
+      const std::uint64_t before = passed_by_plans();
+      const EpochCount kept = kept_count(set, options, epoch, 2, order, folder);
+      const std::uint64_t passed = passed_by_plans() - before;
+      const EpochCount right = count_epoch(set, options, epoch, 2);
+      EXPECT_EQ(kept.tokens, right.tokens);
+      EXPECT_EQ(text_of(kept.facts), text_of(right.facts));
+      EXPECT_EQ(kept.facts.places, right.facts.places);
+      return passed;
+    };
+    EXPECT_EQ(counted("a"), documents);
+    EXPECT_EQ(counted("a"), 0u) << documents << " documents";
+    EXPECT_EQ(counted("epoch 1", 1), documents);
+    EXPECT_EQ(counted("epoch 1", 1), 0u);
+    const timespec times[2] = {{1000, 0}, {1000, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, (set.files()[0].name() + ".idx").c_str(), times, 0), 0);
+    EXPECT_EQ(counted("a"), documents) << "a file was written since";
+  }
 }
 
 }  // namespace

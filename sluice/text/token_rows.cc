@@ -1,6 +1,7 @@
 #include "sluice/text/token_rows.h"
 
 #include <algorithm>
+#include <atomic>
 #include <iterator>
 #include <utility>
 
@@ -10,6 +11,8 @@
 
 namespace sluice::text {
 namespace {
+
+std::atomic<std::uint64_t> passed{0};
 
 // Returns the smallest number of tokens from which a row can learn.
 std::uint64_t shortest(const TokenBatchOptions& options) { return options.next_token ? 2 : 1; }
@@ -37,6 +40,10 @@ RowPlan::RowPlan(const TokenSet& set, const TokenBatchOptions& options, std::int
   if (options.kind == RowKind::kPacked)
     packer_.emplace(options.shapes.front().length, options.packing_window, data::TooLong::kError);
 }
+
+RowPlan::~RowPlan() { passed += at_; }
+
+std::uint64_t passed_by_plans() { return passed; }
 
 std::int64_t RowPlan::rows_of(std::size_t shape) const { return options_.shapes[shape].rows * replicas_; }
 

@@ -36,6 +36,8 @@ class RowPlan {
  public:
   // The shapes of `options` are in ascending order of their lengths. Both arguments must outlive the plan.
   RowPlan(const TokenSet& set, const TokenBatchOptions& options, std::int64_t epoch, std::int64_t replicas);
+  ~RowPlan();
+  RowPlan(const RowPlan&) = delete;
 
   // Returns false at the end of the epoch. Throws kInvalidArgument for a document that is too long.
   bool next(RowBatch& batch);
@@ -67,6 +69,10 @@ class RowPlan {
   bool ended_ = false;
   TokenBatchFacts facts_;
 };
+
+// Returns how many documents, or windows of running text, all plans of the process have passed that are no
+// longer there: what a start costs, for tests.
+std::uint64_t passed_by_plans();
 
 // Returns the number of windows of running text in an epoch.
 std::uint64_t running_rows(const TokenSet& set, const TokenBatchOptions& options);

@@ -202,13 +202,13 @@ Input::Input(const TrainOptions& options, bool training, std::shared_ptr<const d
       training_(training),
       rows_(set->batch_size()),
       replicas_(replicas),
-      samples_(set->size()),
       dataset_(std::move(set)) {
   if (!training && dataset_->remainder() != data::Remainder::kPad)
     throw_error(Code::kInvalidArgument,
                 "the test set leaves samples out: pad its last batch, with .pad(), so that all of it is "
                 "measured");
-  batches_ = batches(0);
+  batches_ = batches(0);  // counts the documents of a set of tokens; its size then costs nothing
+  samples_ = dataset_->size();
   if (training) input_detail::check_batches(*this, rows_ * replicas_);
 }
 
