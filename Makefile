@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart check test fuzz site gpu-kit test-gpu-kit test-partitioned test-pod test-plugin test-torch test-slurm install dist wheel test-dist format clean
+.PHONY: help setup build quickstart check test fuzz site gpu-kit test-gpu-kit test-partitioned test-pod test-plugin test-torch test-slurm install dist wheel test-dist release format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -60,6 +60,9 @@ wheel: ## the wheel alone
 
 test-dist: ## what `make dist` made, in bare roots made with debootstrap (as root; SUITES="bookworm jammy")
 	@tests/install/dist_test.sh $(SUITES)
+
+release: ## the files of a release with sums, in out/release (KEY=secret key of minisign signs them)
+	@scripts/release $(if $(KEY),--key "$(KEY)")
 
 gpu-kit: ## what tells on a machine with an NVIDIA GPU whether Sluice is right and fast there, in build/gpu-kit
 	@scripts/gpu_kit
