@@ -113,9 +113,8 @@ class Bill:
                 "SPDXID": identifier, "fileName": f"./{path}", "licenseConcluded": NOTHING, "copyrightText": NOTHING,
                 "fileTypes": ["BINARY"],
                 "checksums": [{"algorithm": name, "checksumValue": made(data).hexdigest()} for name, made in sums.items()]})
-            self.relations.append((OWN, "CONTAINS", identifier))
-            if owner != OWN:
-                self.relations.append((identifier, "GENERATED_FROM", owner))
+            # A package whose files are not all listed may not have CONTAINS.
+            self.relations += [("SPDXRef-DOCUMENT", "DESCRIBES", identifier), (identifier, "GENERATED_FROM", owner)]
 
     def origin(self, folder):
         """The package of a licence's folder in the archive: Sluice, a pinned wheel, or a package of Debian."""

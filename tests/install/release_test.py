@@ -273,7 +273,8 @@ class BillOfMaterials(unittest.TestCase):
                       files["./lib/libz.so.1"]["checksums"])
         origins = {one["spdxElementId"]: one["relatedSpdxElement"] for one in document["relationships"]
                    if one["relationshipType"] == "GENERATED_FROM"}
-        self.assertEqual(origins, {"SPDXRef-File-lib-libtorch.so": "SPDXRef-Pinned-torch",
+        self.assertEqual(origins, {"SPDXRef-File-lib-libsluice.so": "SPDXRef-Package-sluice",
+                                   "SPDXRef-File-lib-libtorch.so": "SPDXRef-Pinned-torch",
                                    "SPDXRef-File-lib-libz.so.1": "SPDXRef-Debian-zlib1g"})
 
 
