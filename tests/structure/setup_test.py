@@ -8,6 +8,7 @@ import http.server
 import io
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -201,6 +202,47 @@ class FetchWheels(unittest.TestCase):
         self.assertFalse(setup.was_tried((2, 10)))
         self.assertFalse(setup.was_tried((2, 15)))
         self.assertFalse(setup.was_tried(None))
+
+
+class PythonPackages(unittest.TestCase):
+    def test_another_file_of_the_same_version_is_refused_by_name(self):
+        with tempfile.TemporaryDirectory() as work:
+            root = Path(work)
+            for folder in ("scripts", "wheels", ".deps"):
+                (root / folder).mkdir()
+            shutil.copy2(SCRIPTS / "setup_test_python", root / "scripts")
+            (root / "wheels" / WHEEL).write_bytes(wheel_bytes())
+            (root / "scripts/python-test.lock").write_text(f"{REQUIREMENT} --hash=sha256:{'0' * 64}\n")
+            variables = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "SLUICE_TORCH"))}
+            done = subprocess.run([str(root / "scripts/setup_test_python"), sys.executable], capture_output=True, text=True, env={
+                **variables, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(root / "wheels"), "PIP_CONFIG_FILE": os.devnull})
+            self.assertEqual(done.returncode, 0, done.stderr)  # the tests do without
+            self.assertRegex(done.stdout, rf"(?s)refused.*{re.escape(REQUIREMENT)}.*0{{64}}.*"
+                             + hashlib.sha256(wheel_bytes()).hexdigest())
+            self.assertFalse((root / ".deps/python").exists())
+
+    def test_no_script_installs_without_hashes(self):
+        installs = []
+        for script in sorted(path for path in SCRIPTS.iterdir() if path.is_file() and path.suffix != ".lock"):
+            text = script.read_text().replace("\\\n", " ")
+            installs += [(script.name, line) for line in text.splitlines() if re.search(r"-m pip install\b", line)]
+        self.assertGreaterEqual({name for name, _ in installs}, {"site", "setup_test_python", "lock_python"})
+        for name, line in installs:
+            self.assertIn("--require-hashes", line, f"scripts/{name} installs what no lock has a hash of")
+            self.assertIn("--only-binary=:all:", line, f"scripts/{name} may run code of a package while it installs it")
+
+    def test_every_requirement_of_a_lock_has_a_hash(self):
+        for lock in sorted(SCRIPTS.glob("*.lock")):
+            requirements = re.findall(r"^\S+==\S+(?:.*\\\n)*.*", lock.read_text(), re.M)
+            self.assertGreater(len(requirements), 10, lock.name)
+            for requirement in requirements:
+                self.assertRegex(requirement, r"--hash=sha256:[0-9a-f]{64}", lock.name)
+
+    def test_every_pin_has_a_hash_and_names_one_file(self):
+        for folder, (requirement, name, sha256) in setup.pins().items():
+            self.assertRegex(sha256, r"^[0-9a-f]{64}$", folder)
+            version = requirement.partition("==")[2]
+            self.assertTrue(version and name.endswith(".whl") and name.split("-")[1] == version, folder)
 
 
 class MachineTypes(unittest.TestCase):
