@@ -30,7 +30,7 @@ struct AheadReport {
   std::string device_kind;                       // "TPU v3", "NVIDIA H100 80GB HBM3"
   std::string plugin_path;
   std::string cached;  // the entry's name in the folder of compiled programs; "": it is not there
-  // Of a program over a mesh, if it fits and was not compiled for a folder of programs.
+  // Filled for a program over a mesh, if it fits and was not compiled for a folder of programs.
   std::vector<LargestBuffer> largest = {};
 };
 

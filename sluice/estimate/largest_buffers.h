@@ -22,8 +22,8 @@ struct LargestBuffer {
 std::vector<LargestBuffer> largest_buffers(std::string_view assignment, std::string_view program,
                                            size_t count);
 
-// Returns those of the program whose texts are in this folder, by the largest assignment if there are
-// several; empty if there is none.
+// Returns the largest buffers of the program whose texts are in this folder, by the largest assignment if
+// there are several; nothing if there is no assignment.
 std::vector<LargestBuffer> dumped_buffers(const std::string& folder, size_t count);
 
 }  // namespace sluice::estimate

@@ -94,11 +94,11 @@ base::Result<TpuSlice> find_tpu_slice(const std::string& name) {
 base::Result<TpuSlice> find_tpu_slices(const std::string& name) {
   const size_t star = name.find('*');
   if (star == std::string::npos) return find_tpu_slice(name);
-  constexpr int kMost = 256;
+  constexpr int kMaxSlices = 256;
   const auto count = base::number_of<int>(base::trim(std::string_view(name).substr(0, star)));
-  if (!count || *count < 2 || *count > kMost)
-    return base::fail(Code::kInvalidArgument, "the slices '", name, "': expected a number from 2 to ", kMost,
-                      " before the *, as in 2*v5p-32");
+  if (!count || *count < 2 || *count > kMaxSlices)
+    return base::fail(Code::kInvalidArgument, "the slices '", name, "': expected a number from 2 to ",
+                      kMaxSlices, " before the *, as in 2*v5p-32");
   SLUICE_TRY(TpuSlice slice, find_tpu_slice(name.substr(star + 1)));
   slice.name = base::str(*count, '*', slice.name);
   slice.slices = *count;

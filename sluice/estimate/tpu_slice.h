@@ -37,7 +37,7 @@ struct TpuSlice {
   std::vector<int> bounds;                // chips along each dimension
   int chips = 0, devices = 0, hosts = 0;  // of all slices together
   // More than 1: slices of this kind, which one program spans. They exchange data over the network of the
-  // data center; devices have the numbers of the first slice, then those of the second, and so on.
+  // data center; the devices of the first slice have the first numbers, and so on.
   int slices = 1;
   std::string plugin = "tpu";  // whose compiler knows its devices
   std::string topology;        // the plugin's name for the slice: "v3:4x4"

@@ -340,8 +340,8 @@ Value gradient_of_zero(Builder& b, Value grad, Value x, Value y, Value after, Va
   return b.multiply(later, b.reduce_sum(b.select(first, ahead, none), {dim}));
 }
 
-// The gradient of y = cumprod(x), as LibTorch computes it: that of x[k] is the sum of grad[i] y[i] / x[k] for
-// i >= k, up to the row's first zero. What follows the first zero has no gradient.
+// The gradient of y = cumprod(x), as LibTorch computes it: for x[k], it is the sum of grad[i] y[i] / x[k]
+// over i >= k, up to the row's first zero. What follows the first zero has no gradient.
 Value product_gradient(Builder& b, Value grad, Value x, Value y, int64_t dim) {
   const Value places = b.iota(Type{DType::kS32, x.dims()}, dim), is_zero = is_equal(b, x, 0);
   const Value zero_at = first_place(b, is_zero, places, dim), zero = spread_along(b, zero_at, x.dims(), dim);

@@ -14,7 +14,7 @@ struct Flops {
   double f64 = 0, f32 = 0;
   double f16 = 0;  // f16 and bf16
   double f8 = 0;   // both kinds
-  // Of these, the products of causal attention: of all queries with all keys.
+  // The part of these in the products of causal attention, of all queries with all keys.
   double causal_f64 = 0, causal_f32 = 0, causal_f16 = 0;
   double loops =
       0;  // loops with products whose length the program's text does not give; their FLOPs are missing

@@ -14,7 +14,7 @@
 namespace sluice::text {
 namespace {
 
-constexpr std::uint64_t kMostKept = std::uint64_t{1} << 30;  // bytes of all surveys and counts of a user
+constexpr std::uint64_t kMaxKept = std::uint64_t{1} << 30;  // bytes of all surveys and counts of a user
 
 // Returns the numbers of the facts, in this order for ever.
 template <typename Facts>
@@ -89,7 +89,7 @@ EpochCount kept_count(const TokenSet& set, const TokenBatchOptions& options, std
   const auto shard = packed(count);
   const base::Status written = shard ? data::write_survey(path, {*shard}) : base::Status();
   if (!written) base::warn("the number of batches is not kept for the next start: ", written.error().what());
-  data::forget_old_surveys(folder, kMostKept);
+  data::forget_old_surveys(folder, kMaxKept);
   return count;
 }
 

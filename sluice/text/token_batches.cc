@@ -225,14 +225,14 @@ bool has_a_row(const State& state) {
 
 const EpochCount& State::count(std::int64_t replicas, std::int64_t epoch) const {
   constexpr std::size_t kFew = 10'000;  // documents: counting them takes a millisecond
-  constexpr std::size_t kMostEpochs = 4;
+  constexpr std::size_t kMaxEpochs = 4;
   const std::pair key{replicas, epoch};
   if (const auto known = counts.find(key); known != counts.end()) return known->second;
   data::OpenOptions part;
   part.epoch = epoch;
   part.replicas = replicas;
   const std::string order = base::str(order_of(*this, part), " pad=", options.pad ? 1 : 0);
-  if (counts.size() >= kMostEpochs) counts.clear();
+  if (counts.size() >= kMaxEpochs) counts.clear();
   EpochCount found = kept_count(set, options, epoch, replicas, order,
                                 set.documents() <= kFew ? "" : data::usual_survey_folder());
   if (epoch == 0) size = static_cast<std::int64_t>(found.facts.rows + found.facts.dropped_rows);

@@ -3,7 +3,7 @@
 // Makes the same operations of all of p, as long as the padding cannot reach an element: an elementwise
 // operation, a product along another dimension, rows that are added up. Where a dimension with padding is
 // summed, the padding first becomes the reduction's initial value; where rows are gathered, places are
-// limited to those that x has; where a result is padded, the padding becomes the result's. So a head's logits
+// limited to the places of x; where a result is padded, the padding becomes the result's. So a head's logits
 // have the padding of its vocabulary, and the loss masks them. XLA's partitioner cuts p evenly; x it would
 // hold whole in places. What no rule knows reads the slice. For every target.
 //
@@ -242,15 +242,15 @@ class Lengthening {
   }
 
  private:
-  static constexpr int kMostOperations = 64;
+  static constexpr int kMaxOperations = 64;
 
   const Longer* find(Value v) const {
     const auto found = longer_.find(v.id());
     return found == longer_.end() ? nullptr : &found->second;
   }
 
-  // Returns an operand. A view is several reshapes in a row, of which the first makes a vector: together they
-  // are one reshape.
+  // Returns an operand. A view is several reshapes in a row, and the first makes a vector: together they are
+  // one reshape.
   Value operand(const Operation& op, size_t k) const {
     return op.is("stablehlo.reshape") ? r_.before_reshapes(op.operands[k]) : op.operands[k];
   }
@@ -336,7 +336,7 @@ class Lengthening {
   // Returns a value that begins with v: what is known, or v's own operation made longer if that costs little,
   // or v with zeros after it.
   Longer needed(Value v, int64_t dim, int64_t size) {
-    int budget = kMostOperations;
+    int budget = kMaxOperations;
     if (is_known(v, dim, size)) return *find(v);
     if (costs_little(v, dim, size, budget)) {
       if (const auto made = made_again(v, dim, size)) {
@@ -357,7 +357,7 @@ class Lengthening {
     return known != nullptr && known->dim == dim && known->size() == size;
   }
 
-  // Returns whether v can be made again with more elements from what is known, numbers and broadcasts.
+  // Returns whether v can be computed with more elements from what is known, numbers and broadcasts.
   bool costs_little(Value v, int64_t dim, int64_t size, int& budget) const {
     if (is_known(v, dim, size)) return true;
     const Operation* const op = r_.maker(v);
@@ -422,7 +422,7 @@ class Lengthening {
     return r_.copy(op, {known.value, r_.b.clamp(r_.b.splat(0, one), index, last)});
   }
 
-  // Returns whether the operation pads a value to the longer one's size, and does nothing else.
+  // Returns whether the operation pads a value to the size of the longer one, and does nothing else.
   static bool pads_to(const Operation& op, const Longer& known) {
     const auto all_zero = [&](std::string_view name) {
       const Dims list = op.attributes.list(name);

@@ -160,7 +160,7 @@ std::optional<std::string> kind_between_slices(const Instruction& one, bool& bro
 
 using Found = std::map<std::pair<std::string, std::vector<int64_t>>, Collective>;
 
-// Counts an exchange between slices, of which a device receives the first result.
+// Counts an exchange between slices: a device receives its first result.
 void count_between_slices(const Instruction& one, const std::string& kind, int64_t times, Found& found,
                           bool& broken) {
   Collective& collective = found[{kind + " between slices", {}}];

@@ -30,8 +30,8 @@ class SyncBucket {
   ~SyncBucket();
   SyncBucket(const SyncBucket&) = delete;
 
-  // Returns whether this file is sent once for so many hosts: there is a bucket, and the file is not a small
-  // one, which takes no longer than asking for it.
+  // Returns whether this file is sent once for all hosts: there is a bucket, and the file is not a small one,
+  // which takes no longer than asking for it.
   bool serves(const std::string& path, std::ptrdiff_t hosts) const;
   // Uploads a file, at the first call with this path. A signal cancels.
   base::Result<SharedFile> share(const std::string& path);

@@ -28,7 +28,7 @@ class Language : public testing::TestWithParam<DeviceKind> {
  protected:
   Language() : folder_(base::value_or_throw(base::TemporaryDirectory::create())) {
     if (is_initialized()) shutdown();
-    // Sentences of a few words, each of which is followed by few others.
+    // Sentences of a few words. Few words follow each word.
     base::Random random({11});
     std::vector<std::vector<std::uint32_t>> documents(120);
     for (auto& document : documents) {

@@ -86,9 +86,9 @@ size_t laid_out_tensors(const Case& one) {
 // All arguments along the same dimension over one axis; devices that differ along the other axis hold equal
 // blocks.
 void add_alike(std::vector<Case>& cases, const Inputs& inputs) {
-  int64_t most = 0;
-  for (const auto& tensor : inputs.tensors) most = std::max(most, tensor.base.dim());
-  for (int64_t d = 0; d < most; ++d) {
+  int64_t max_rank = 0;
+  for (const auto& tensor : inputs.tensors) max_rank = std::max(max_rank, tensor.base.dim());
+  for (int64_t d = 0; d < max_rank; ++d) {
     const auto number = static_cast<size_t>(d);
     Case made{"all arguments along dimension " + std::to_string(d),
               std::vector<Placing>(inputs.tensors.size())};
