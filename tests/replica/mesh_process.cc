@@ -213,6 +213,7 @@ int run(const std::string& scenario, const std::string& mesh, const std::string&
   }
   sluice::Options options;
   options.mesh = sluice::Mesh::parse(mesh);
+  if (scenario == "long") options.xla.cpu_kernels = false;  // a mesh has none
   auto session = sluice::start(options);
   torch::manual_seed(5);
   if (scenario == "reads") {
