@@ -99,7 +99,8 @@ TEST_F(ShardedModels, AGpt2TrainsAsOnOneDevice) {
   options.vocabulary = 509;
   const Training one = train_model(options, "fsdp=1", {});
   Training four;
-  EXPECT_EQ(warned([&] { four = train_model(options, "fsdp=2,tensor=2", {}); }), "");
+  EXPECT_THAT(warned([&] { four = train_model(options, "fsdp=2,tensor=2", {}); }),
+              testing::Not(HasSubstr("does not fit the mesh")));
   expect_equal_trainings(four, one);
   EXPECT_EQ(four.layouts.at("transformer.wte.weight"), "[tensor padded, fsdp]");
   EXPECT_EQ(four.layouts.at("transformer.h.0.attn.c_attn.weight"), "[fsdp, tensor]");
