@@ -172,8 +172,7 @@ base::Status serve(const Job& job, std::deque<Transfer>& transfers, Signals& sig
   return {};
 }
 
-// Starts a step of sync.sh on a host, which reads the file: through the bucket if it serves this number of
-// hosts.
+// Starts a step of sync.sh on a host, which reads the file: through the bucket if that is of use.
 base::Status send(Transfer& transfer, const Job& job, const std::string& what, const std::string& form,
                   const std::string& file, std::ptrdiff_t hosts, SyncBucket& bucket) {
   transfer.by_bucket = !transfer.from_here && bucket.serves(file, hosts);

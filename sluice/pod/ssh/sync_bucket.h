@@ -30,8 +30,8 @@ class SyncBucket {
   ~SyncBucket();
   SyncBucket(const SyncBucket&) = delete;
 
-  // Returns whether this file is sent once for all hosts: there is a bucket, and the file is not a small one,
-  // which takes no longer than asking for it.
+  // Returns whether a file for this number of hosts is sent once: there is a bucket, there are two hosts or
+  // more, and the file is larger than 64 KiB. A smaller one arrives sooner over ssh.
   bool serves(const std::string& path, std::ptrdiff_t hosts) const;
   // Uploads a file, at the first call with this path. A signal cancels.
   base::Result<SharedFile> share(const std::string& path);
