@@ -2,7 +2,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "sluice/ops/row.h"
+#include "sluice/ops/families.h"
 
 namespace sluice::ops {
 namespace {

@@ -15,7 +15,7 @@
 #include "tests/conformance/choose.h"
 #include "tests/conformance/sample.h"
 #ifdef SLUICE_HAVE_OPS
-#include "sluice/ops/row.h"
+#include "sluice/ops/families.h"
 #endif
 
 namespace sluice::conformance {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/ops/row.h"
+#include "sluice/ops/families.h"
 
 namespace sluice::ops {
 namespace {
