@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
-#include "sluice/data/dataset.h"
+#include "sluice/data/stream.h"
 
 SLUICE_API_BEGIN
 

@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "sluice/base/export.h"
-#include "sluice/data/dataset.h"
+#include "sluice/data/stream.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"
 #include "sluice/mesh/mesh.h"

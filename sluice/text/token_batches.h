@@ -15,7 +15,8 @@
 #include <vector>
 
 #include "sluice/base/export.h"
-#include "sluice/data/dataset.h"
+#include "sluice/data/length_shape.h"
+#include "sluice/data/stream.h"
 #include "sluice/text/token_file.h"
 
 SLUICE_API_BEGIN
