@@ -1,5 +1,6 @@
 #include "sluice/stablehlo/flops.h"
 
+#include "sluice/stablehlo/composites.h"
 #include "sluice/stablehlo/layer_work.h"
 #include "sluice/stablehlo/rewriter.h"
 #include "sluice/stablehlo/test_support.h"

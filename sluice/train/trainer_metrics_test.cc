@@ -1,4 +1,4 @@
-// What a training reports of its losses, its metrics and its classes.
+// Tests of the reports of a training: its losses, its metrics and its classes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

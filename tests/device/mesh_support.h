@@ -1,5 +1,5 @@
-// What the tests of a mesh share: a device of several virtual devices for each test, the bytes that one of
-// them holds, and errors relative to a tensor's largest value.
+// The helpers that the tests of a mesh share: a device of several virtual devices for each test, the bytes
+// that one of them holds, and errors relative to a tensor's largest value.
 #pragma once
 
 #include "sluice/device/storage.h"

@@ -19,7 +19,7 @@ std::string text_with(const std::function<Values(Rows&, Value)>& made, bool padd
   Rows r;
   const Value table = r.b.slice(r.parameter({kLonger, kWidth}), {0, 0}, {kWords, kWidth});
   const Values results = made(r, table);
-  return r.b.finish(rewrite(r.b, results, {}, nullptr, nullptr, {}, 0,
+  return r.b.finish(rewrite(r.b, results, {}, nullptr, nullptr, {}, {},
                             padded ? std::vector<size_t>{0} : std::vector<size_t>()),
                     {});
 }

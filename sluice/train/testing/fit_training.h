@@ -1,4 +1,4 @@
-// Trainings of a small regression, by steps of the test's own: what their tests share.
+// Trainings of a small regression, by steps of the test's own: the helpers that their tests share.
 #pragma once
 
 #include <gtest/gtest.h>

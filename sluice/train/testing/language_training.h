@@ -1,4 +1,4 @@
-// Trainings of tiny language models on a set of 120 documents: what their tests share.
+// Trainings of tiny language models on a set of 120 documents: the helpers that their tests share.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class Language : public testing::TestWithParam<DeviceKind> {
  protected:
   Language() : folder_(base::value_or_throw(base::TemporaryDirectory::create())) {
     if (is_initialized()) shutdown();
-    // Sentences of a few words. Few words follow each word.
+    // Sentences of a few words; only few others follow a word.
     base::Random random({11});
     std::vector<std::vector<std::uint32_t>> documents(120);
     for (auto& document : documents) {

@@ -1,4 +1,4 @@
-// What tests of the trainer share: running a training, comparing checkpoints, and a small shard.
+// The helpers that tests of the trainer share: running a training, comparing checkpoints, and a small shard.
 #pragma once
 
 #include <gtest/gtest.h>
