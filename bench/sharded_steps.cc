@@ -1,5 +1,5 @@
 // What the host works to record a training step over a mesh, beside the same step on one device: a decoder
-// with AdamW, on virtual devices of the CPU. The sides take turns, each opens the device anew. Prints JSON:
+// with AdamW, on virtual devices of the CPU. The sides take turns, each opens the device again. Prints JSON:
 // processor microseconds of recording a step and of its launch, the ratios of the mesh to one device, and how
 // many programs were new after the steps that warm up.
 //   bench_sharded_steps [ROUNDS [MESH]]

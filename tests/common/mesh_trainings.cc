@@ -253,7 +253,7 @@ MeshTrained train_on_mesh(const std::string& name) {
   return run;
 }
 
-double most_error_on_mesh(const std::string& training) {
+double max_error_on_mesh(const std::string& training) {
   return training == "resnet" || training == "gan" ? 1e-9 : 1e-5;
 }
 

@@ -31,7 +31,7 @@ struct MeshTrained {
 MeshTrained train_on_mesh(const std::string& name);
 
 // Returns the difference that error_on_mesh may have: 1e-9 in f64, 1e-5 in f32.
-double most_error_on_mesh(const std::string& training);
+double max_error_on_mesh(const std::string& training);
 
 // Returns the largest difference of two values: relative to the largest element, or where all elements are
 // smaller than that, to a step of the optimizer (of a second moment, to its square).
