@@ -107,7 +107,9 @@ TEST(Partitions, ConvolutionsSeeWholeImages) {
                                .output_feature = 0,
                                .output_spatial = {2, 3}};
     const Value y = b.parameter(f32({4, 3, 6, 4}));
-    const Value results[] = {b.convolution(x, y, dims, {}), b.add(w, w)};
+    const ConvolutionWindow window{
+        .strides = {1, 1}, .padding = {{0, 0}, {0, 0}}, .lhs_dilation = {1, 1}, .rhs_dilation = {1, 1}};
+    const Value results[] = {b.convolution(x, y, dims, window), b.add(w, w)};
     const Layout whole = Layout::replicated(4);
     return with_layouts(b.finish(results, std::vector<Donation>(3)),
                         {mesh, {whole, whole, whole}, {whole, whole}});
