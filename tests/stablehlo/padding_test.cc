@@ -86,7 +86,7 @@ std::string step_text(const Form& form) {
   std::vector<Donation> donations(kKept + 3);
   for (size_t i = 0; i < kKept; ++i) donations[i] = {Donation::Kind::kAliasOutput, static_cast<int32_t>(i)};
   const std::vector<size_t> padded = form.rewritten ? std::vector<size_t>{0, 1, 2} : std::vector<size_t>();
-  results = patterns::rewrite(b, results, donations, nullptr, nullptr, {}, 0, padded);
+  results = patterns::rewrite(b, results, donations, nullptr, nullptr, {}, {}, padded);
   return b.finish(results, donations);
 }
 

@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <limits>
 
-#include "sluice/ops/row.h"
+#include "sluice/ops/families.h"
 #include "tests/fuzz/programs/program.h"
 
 namespace sluice::fuzz {
