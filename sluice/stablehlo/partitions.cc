@@ -170,9 +170,34 @@ std::string with_whole_images(std::string_view text) {
   return each_line(text, kConvolutionCall, of_whole_images);
 }
 
-bool has_several_axes(const Mesh& mesh) {
+constexpr std::string_view kSliceCall = " = \"stablehlo.slice\"(";
+
+// Returns one line of a slice with a line before it that makes its operand whole along the dimensions that
+// the slice cuts.
+std::string of_whole_dims(std::string_view line) {
+  const size_t percent = line.find('%'), call = line.find(kSliceCall), end = line.find(')', call);
+  const std::string_view blanks = line.substr(0, percent),
+                         name = line.substr(percent + 1, call - percent - 1),
+                         operand = text_between(line, kSliceCall, ")"),
+                         type = text_between(line, " : (tensor<", ">) -> tensor<"),
+                         made = text_between(line, ">) -> tensor<", ">");
+  const auto from = base::split(type, 'x'), to = base::split(made, 'x');
+  std::vector<std::string> each;
+  for (size_t d = 0; d + 1 < from.size(); ++d) each.emplace_back(from[d] == to[d] ? "{?}" : "{}");
+  return base::str(blanks, "%from", name, " = sdy.sharding_constraint ", operand, " <@mesh, [",
+                   base::join(each, ", "), "]> : tensor<", type, ">\n", blanks, '%', name, kSliceCall,
+                   "%from", name, line.substr(end));
+}
+
+// Returns the text with slices of dimensions that are whole. Over a mesh of three axes, the partitioner of
+// the CPU plugin made wrong values of the gates of an LSTM that is written step by step: parts of a dimension
+// that lies over an axis, whose result is then multiplied by a matrix.
+std::string with_whole_slices(std::string_view text) { return each_line(text, kSliceCall, of_whole_dims); }
+
+// Returns the number of axes along which the mesh has several devices.
+std::ptrdiff_t axes_of(const Mesh& mesh) {
   const auto& axes = mesh.axes();
-  return std::count_if(axes.begin(), axes.end(), [](const MeshAxis& axis) { return axis.size > 1; }) > 1;
+  return std::count_if(axes.begin(), axes.end(), [](const MeshAxis& axis) { return axis.size > 1; });
 }
 
 // Returns the text with each shift (a pad whose result has its operand's shape) as a slice and a pad that
@@ -196,8 +221,10 @@ class Writer {
     if (!base::starts_with(rest_, " -> (")) refuse("the results of @main");
     copy(5);
     values(partitions_.results, "result");
-    const std::string body = without_shifts(rest_);
-    text_ += has_several_axes(partitions_.mesh) ? with_whole_images(body) : body;
+    std::string body = without_shifts(rest_);
+    if (axes_of(partitions_.mesh) > 1) body = with_whole_images(body);
+    if (axes_of(partitions_.mesh) > 2) body = with_whole_slices(body);
+    text_ += body;
     return std::move(text_);
   }
 

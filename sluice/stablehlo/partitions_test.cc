@@ -127,6 +127,21 @@ TEST(Partitions, ConvolutionsSeeWholeImages) {
   EXPECT_THAT(text_over(Mesh({{"fsdp", 4}, {"tensor", 1}})), Not(HasSubstr("sharding_constraint")));
 }
 
+// Over three axes, parts of a dimension that lies over one of them were wrong.
+TEST(Partitions, SlicesOverThreeAxesAreOfWholeDimensions) {
+  const auto text_over = [](const Mesh& mesh) {
+    Builder b;
+    const Value results[] = {b.slice(b.parameter(f32({4, 6})), {0, 2}, {4, 4})};
+    return with_layouts(b.finish(results, std::vector<Donation>(1)),
+                        {mesh, {Layout::replicated(2)}, {Layout::replicated(2)}});
+  };
+  const std::string text = text_over(Mesh({{"data", 2}, {"fsdp", 2}, {"tensor", 2}}));
+  EXPECT_THAT(text,
+              HasSubstr("    %from0 = sdy.sharding_constraint %arg0 <@mesh, [{?}, {}]> : tensor<4x6xf32>\n"
+                        "    %0 = \"stablehlo.slice\"(%from0) {start_indices = "));
+  EXPECT_THAT(text_over(Mesh({{"data", 2}, {"fsdp", 2}})), Not(HasSubstr("sharding_constraint")));
+}
+
 // A program without arguments and results keeps its parentheses.
 TEST(Partitions, NoArguments) {
   Builder b;

@@ -146,7 +146,7 @@ void refusals(sluice::Session& session) {
   expect_refusal(thrown([&] {
                    (void)session.upload({torch::ones({3, 2})});
                  }),
-                 "each process gives [3, 2]: dimension 0 of [6, 2] has 6 elements");
+                 "a batch whose part of each process has the shape [3, 2]: dimension 0 of [6, 2] has 6");
 }
 
 void reads(sluice::Session& session) {
