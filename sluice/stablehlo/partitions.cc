@@ -181,9 +181,10 @@ std::string of_whole_dims(std::string_view line) {
                          operand = text_between(line, kSliceCall, ")"),
                          type = text_between(line, " : (tensor<", ">) -> tensor<"),
                          made = text_between(line, ">) -> tensor<", ">");
-  const auto from = base::split(type, 'x'), to = base::split(made, 'x');
+  const size_t rank = edges_of(line, "start_indices").size();
+  const TensorInside from(type, rank), to(made, rank);
   std::vector<std::string> each;
-  for (size_t d = 0; d + 1 < from.size(); ++d) each.emplace_back(from[d] == to[d] ? "{?}" : "{}");
+  for (size_t d = 0; d < rank; ++d) each.emplace_back(from.dims[d] == to.dims[d] ? "{?}" : "{}");
   return base::str(blanks, "%from", name, " = sdy.sharding_constraint ", operand, " <@mesh, [",
                    base::join(each, ", "), "]> : tensor<", type, ">\n", blanks, '%', name, kSliceCall,
                    "%from", name, line.substr(end));

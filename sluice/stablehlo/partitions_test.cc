@@ -131,14 +131,18 @@ TEST(Partitions, ConvolutionsSeeWholeImages) {
 TEST(Partitions, SlicesOverThreeAxesAreOfWholeDimensions) {
   const auto text_over = [](const Mesh& mesh) {
     Builder b;
-    const Value results[] = {b.slice(b.parameter(f32({4, 6})), {0, 2}, {4, 4})};
-    return with_layouts(b.finish(results, std::vector<Donation>(1)),
-                        {mesh, {Layout::replicated(2)}, {Layout::replicated(2)}});
+    const Layout whole = Layout::replicated(2);
+    const Value complex = b.parameter({DType::kC64, {4, 6}});
+    const Value results[] = {b.slice(b.parameter(f32({4, 6})), {0, 2}, {4, 4}),
+                             b.slice(complex, {0, 0}, {2, 6})};
+    return with_layouts(b.finish(results, std::vector<Donation>(2)), {mesh, {whole, whole}, {whole, whole}});
   };
   const std::string text = text_over(Mesh({{"data", 2}, {"fsdp", 2}, {"tensor", 2}}));
   EXPECT_THAT(text,
-              HasSubstr("    %from0 = sdy.sharding_constraint %arg0 <@mesh, [{?}, {}]> : tensor<4x6xf32>\n"
+              HasSubstr("    %from0 = sdy.sharding_constraint %arg1 <@mesh, [{?}, {}]> : tensor<4x6xf32>\n"
                         "    %0 = \"stablehlo.slice\"(%from0) {start_indices = "));
+  EXPECT_THAT(text,
+              HasSubstr("sdy.sharding_constraint %arg0 <@mesh, [{}, {?}]> : tensor<4x6xcomplex<f32>>\n"));
   EXPECT_THAT(text_over(Mesh({{"data", 2}, {"fsdp", 2}})), Not(HasSubstr("sharding_constraint")));
 }
 
