@@ -2,6 +2,7 @@
 // that one of them holds, and errors relative to a tensor's largest value.
 #pragma once
 
+#include "sluice/device/sharding/shard.h"
 #include "sluice/device/storage.h"
 #include "tests/device/support.h"
 

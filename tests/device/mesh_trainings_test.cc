@@ -2,31 +2,19 @@
 // statistics and moments.
 #include "tests/common/mesh_trainings.h"
 
-#include "sluice/device/sharding/shard.h"
-#include "tests/device/support.h"
+#include "tests/device/mesh_support.h"
 
 namespace sluice::tests {
 namespace {
 
 MeshTrained trained_on(const char* mesh, const std::string& name) {
-  if (is_initialized()) shutdown();
   DeviceOptions options;
-  options.cache = false;
-  options.cpu_kernels = false;  // a mesh has none
-  init(Mesh::parse(mesh), options);
+  options.cpu_kernels = false;  // as over a mesh
+  open_mesh(mesh, options);
   return train_on_mesh(name);
 }
 
-class MeshTrainings : public testing::TestWithParam<const char*> {
- protected:
-  void SetUp() override {
-    if (on_cpu()) GTEST_SKIP() << "LibTorch's CPU has no mesh";
-    torch::set_num_threads(1);
-  }
-  void TearDown() override {
-    if (is_initialized()) shutdown();
-  }
-};
+class MeshTrainings : public MeshTest, public testing::WithParamInterface<const char*> {};
 
 TEST_P(MeshTrainings, EqualOneDevice) {
   const MeshTrained one = trained_on("fsdp=1", GetParam());

@@ -5,8 +5,8 @@
 
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/sharding/shard.h"
-#include "sluice/device/storage.h"
 #include "tests/device/dumped_programs.h"
+#include "tests/device/mesh_support.h"
 
 namespace sluice::tests::padded_vocabulary {
 namespace {
@@ -41,22 +41,10 @@ const std::vector<ShardRule>& vocabulary_rules(bool tied) {
   return tied ? table : both;
 }
 
-void open_mesh(const std::string& mesh, const std::string& dump = "") {
-  if (is_initialized()) shutdown();
-  DeviceOptions options;
-  options.cache = false;
-  options.dump = dump;
-  init(Mesh::parse(mesh), options);
-}
-
 // The bytes on the last device.
-int64_t bytes_on_device(const torch::Tensor& tensor) {
+int64_t bytes_on_last_device(const torch::Tensor& tensor) {
   sync_and_wait();
   return static_cast<int64_t>(device::LazyStorage::of(tensor)->data->buffers.back().type().bytes());
-}
-
-double error_of(const torch::Tensor& found, const torch::Tensor& wanted) {
-  return ((found - wanted).abs().max() / wanted.abs().max()).item<double>();
 }
 
 struct Outcome {
@@ -67,7 +55,9 @@ struct Outcome {
 // Trains for six steps of AdamW, on the same tokens in every second step. To clip gradients, the host reads
 // their norm: a step is then two programs.
 Outcome train_small(const std::string& mesh, bool tied, bool clips = true, const std::string& dump = "") {
-  open_mesh(mesh, dump);
+  DeviceOptions options;
+  options.dump = dump;
+  open_mesh(mesh, options);
   torch::manual_seed(3);
   SmallDecoder model(tied);
   shard(*model, vocabulary_rules(tied));
@@ -93,7 +83,7 @@ Outcome train_small(const std::string& mesh, bool tied, bool clips = true, const
     for (const torch::Tensor& value : {parameter, parameter.grad(), state.exp_avg(), state.exp_avg_sq()}) {
       EXPECT_EQ(layout_of(value).str(), layout_of(parameter).str());
       if (mesh == "tensor=4" && value.sizes() == at::IntArrayRef({kWords, kWidth})) {
-        EXPECT_EQ(bytes_on_device(value), 16 / 4 * kWidth * 4);
+        EXPECT_EQ(bytes_on_last_device(value), 16 / 4 * kWidth * 4);
       }
       run.values.push_back(value.detach().cpu());
     }
@@ -101,16 +91,7 @@ Outcome train_small(const std::string& mesh, bool tied, bool clips = true, const
   return run;
 }
 
-class PaddedVocabulary : public testing::Test {
- protected:
-  void SetUp() override {
-    if (on_cpu()) GTEST_SKIP() << "LibTorch's CPU has no mesh";
-    torch::set_num_threads(1);
-  }
-  void TearDown() override {
-    if (is_initialized()) shutdown();
-  }
-};
+class PaddedVocabulary : public MeshTest {};
 
 TEST_F(PaddedVocabulary, TrainsAsOneDevice) {
   for (const bool tied : {true, false}) {
@@ -119,10 +100,10 @@ TEST_F(PaddedVocabulary, TrainsAsOneDevice) {
     for (const char* mesh : {"tensor=4", "fsdp=2,tensor=2"}) {
       SCOPED_TRACE(testing::Message() << mesh << (tied ? ", tied" : ", a head of its own"));
       const Outcome found = train_small(mesh, tied);
-      EXPECT_LT(error_of(torch::tensor(found.losses), torch::tensor(one.losses)), 1e-5);
+      EXPECT_LT(relative_error(torch::tensor(found.losses), torch::tensor(one.losses)), 1e-5);
       ASSERT_EQ(found.values.size(), one.values.size());
       for (size_t i = 0; i < one.values.size(); ++i)
-        EXPECT_LT(error_of(found.values[i], one.values[i]), 1e-5) << "value " << i;
+        EXPECT_LT(relative_error(found.values[i], one.values[i]), 1e-5) << "value " << i;
     }
   }
 }
@@ -152,7 +133,7 @@ TEST_F(PaddedVocabulary, EverythingThatReadsSeesTheWordsAlone) {
   const torch::Tensor table = shard(host, Layout({{{"tensor"}, 0, /*padded=*/true}, {}}));
   EXPECT_EQ(layout_of(table).str(), "[tensor padded, -]");
   EXPECT_EQ(table.sizes(), host.sizes());
-  EXPECT_EQ(bytes_on_device(table), 4 * kWidth * 4);
+  EXPECT_EQ(bytes_on_last_device(table), 4 * kWidth * 4);
   EXPECT_TRUE(torch::equal(table.cpu(), host));
   EXPECT_TRUE(torch::equal(fetch(table).get().at(0), host));
   EXPECT_TRUE(torch::equal(table.t().slice(1, 11).cpu(), host.t().slice(1, 11)));

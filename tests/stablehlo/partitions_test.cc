@@ -10,6 +10,7 @@
 
 #include "sluice/pjrt/testing/programs.h"
 #include "sluice/stablehlo/builder.h"
+#include "tests/stablehlo/relative_error.h"
 
 namespace sluice::stablehlo {
 namespace {
@@ -137,15 +138,6 @@ Trained train(const Mesh& mesh, const std::vector<Layout>& layouts) {
   }
   trained.aliased_bytes = base::value_or_throw(step->memory()).aliased;
   return trained;
-}
-
-double relative_error(const std::vector<float>& found, const std::vector<float>& wanted) {
-  double worst = 0, scale = 0;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    worst = std::max(worst, std::abs(double{found[i]} - wanted[i]));
-    scale = std::max(scale, std::abs(double{wanted[i]}));
-  }
-  return worst / scale;
 }
 
 const Trained& on_one_device() {

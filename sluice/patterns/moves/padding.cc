@@ -17,6 +17,7 @@
 #include "sluice/patterns/calls.h"
 #include "sluice/patterns/moves/constants.h"
 #include "sluice/patterns/table.h"
+#include "sluice/stablehlo/splat.h"
 
 namespace sluice::patterns {
 namespace padding_detail {
@@ -215,10 +216,8 @@ bool only_moves(const Operation& op) {
 
 // Returns whether all elements of the constant are one number.
 bool is_splat(const Operation& op) {
-  if (!op.is("stablehlo.constant")) return false;
-  const std::string text = op.attributes.text();
-  const size_t at = text.find("dense<");
-  return at != std::string::npos && text[at + 6] != '[' && text[at + 6] != '"';
+  const std::string text = stablehlo::splat_text(op);
+  return !text.empty() && text[0] != '[' && text[0] != '"';
 }
 
 class Lengthening {
