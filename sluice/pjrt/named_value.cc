@@ -1,5 +1,6 @@
 #include "sluice/pjrt/named_value.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 
 namespace sluice::pjrt {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/pjrt/machine/describe.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 

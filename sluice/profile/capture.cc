@@ -8,7 +8,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/cloud/store.h"
 #include "sluice/profile/chrome_trace.h"
 #include "sluice/profile/device_layers.h"

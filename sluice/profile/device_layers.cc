@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/pjrt/proto_reader.h"
 #include "sluice/stablehlo/location.h"

@@ -6,13 +6,13 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/stablehlo/location.h"
 
 namespace sluice::profile {
 namespace {
 
-constexpr size_t kMaxCalls = size_t{1} << 20;
+constexpr size_t kMaxRecordedCalls = size_t{1} << 20;
 
 struct Recorder {
   std::mutex mutex;
@@ -44,7 +44,7 @@ void record_kernel_call(const KernelCall& call) {
   if (!base::spans_are_recorded()) return;
   Recorder& recorder = Recorder::get();
   std::scoped_lock lock(recorder.mutex);
-  if (recorder.calls.size() < kMaxCalls)
+  if (recorder.calls.size() < kMaxRecordedCalls)
     recorder.calls.push_back(call);
   else
     ++recorder.dropped;

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/profile/format.h"
 
 namespace sluice::profile {

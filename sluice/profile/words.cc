@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/profile/format.h"
 #include "sluice/profile/host_lines.h"
 

@@ -7,6 +7,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/pjrt/client.h"

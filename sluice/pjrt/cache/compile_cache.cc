@@ -16,6 +16,7 @@
 #include "sluice/base/files/user_folders.h"
 #include "sluice/base/formats/sha256.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/pjrt/cache/remote_cache.h"
 
 namespace sluice::pjrt {

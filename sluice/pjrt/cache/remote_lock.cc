@@ -8,7 +8,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::pjrt {
 namespace remote_lock_detail {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "sluice/base/environment.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

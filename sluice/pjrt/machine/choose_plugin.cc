@@ -2,7 +2,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/pjrt/machine/chip_use.h"
 
 namespace sluice::pjrt {

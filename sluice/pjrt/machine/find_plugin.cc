@@ -13,6 +13,7 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/trusted_file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 
 namespace sluice::pjrt {

@@ -15,6 +15,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

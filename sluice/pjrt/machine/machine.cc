@@ -10,6 +10,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"

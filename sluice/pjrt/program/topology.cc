@@ -6,7 +6,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/pjrt/cache/cache_identity.h"
 #include "sluice/pjrt/cache/compile_cache.h"
 #include "sluice/pjrt/program/compile_options.h"

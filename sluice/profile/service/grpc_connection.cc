@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "sluice/base/check.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cloud/grpc.h"
 

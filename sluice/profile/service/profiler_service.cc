@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/thread.h"
 
 namespace sluice::profile {
