@@ -8,7 +8,7 @@
 
 #include "sluice/base/check.h"
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::collectives {
 namespace {

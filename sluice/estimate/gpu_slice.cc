@@ -1,5 +1,6 @@
 #include "sluice/estimate/gpu_slice.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/strings.h"
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

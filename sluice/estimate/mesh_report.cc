@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/base/text/table.h"

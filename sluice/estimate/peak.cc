@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
 

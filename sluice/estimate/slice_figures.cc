@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/base/formats/parse_toml.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/estimate/peak.h"
 
 namespace sluice::estimate {

@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/base/text/table.h"
 #include "sluice/stablehlo/location.h"
 #include "sluice/stablehlo/partitions.h"

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/mesh/rule_names.h"
 
 namespace sluice {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/attention/formula.h"
 #include "sluice/ops/random.h"
 #include "sluice/stablehlo/composites.h"
@@ -51,7 +51,7 @@ Operands read(Emit& e) {
 
 Values marked_attention(Emit& e, const Operands& in) {
   return e.b.composite(stablehlo::composites::kAttention, in.values(), in.attributes(),
-                       [&] { return attention::output_of(e.b, in); });
+                       [&] { return attention::output_of(e.b, in, in.q.dtype()); });
 }
 
 Values marked_gradient(Emit& e, const Operands& in) {

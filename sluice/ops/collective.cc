@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sluice/base/text/strings.h"
 #include "sluice/ops/common.h"
 #include "sluice/ops/row.h"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::ops {
 
@@ -256,7 +256,7 @@ Value running(Builder& b, Value x, int64_t dim, Running kind, bool from_end) {
   return b.slice_dim(b.reshape(result, whole), dim, 0, size);
 }
 
-Centred centre(Builder& b, Value x, const Dims& dims) {
+Centred centre(Builder& b, Value x, const Dims& dims, bool infinite) {
   Dims kept, start(x.dims().size(), 0), limit = x.dims();
   int64_t count = 1;
   for (int64_t i = 0; i < x.rank(); ++i) {
@@ -278,7 +278,10 @@ Centred centre(Builder& b, Value x, const Dims& dims) {
   }
   Dims places;
   for (int64_t i : kept) places.push_back(x.dim(i));
-  const Value first = b.reshape(b.slice(x, start, limit), places);
+  Value first = b.reshape(b.slice(x, start, limit), places);
+  // The distances from an infinity would be NaN.
+  if (infinite && stablehlo::is_float(x.dtype()))
+    first = b.select(b.is_finite(first), first, zeros(b, first.type()));
   const Value from_first = b.subtract(x, spread(first)), rest = mean(from_first);
   return {b.add(first, rest), b.subtract(from_first, spread(rest))};
 }

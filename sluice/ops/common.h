@@ -45,10 +45,12 @@ Value p_norm(Builder& b, Value x, double p, const Dims& dims);
 
 // The mean over dims, without these dims, and x - mean. Means are computed from the distances to the first
 // element, so that x - mean keeps its digits if the mean is large, and is 0 if all elements are equal.
+// The mean of elements with an infinity is NaN if the first one is infinite, as the mean of LibTorch's
+// var_mean is; with `infinite` it is that infinity, as the mean of its normalizations is.
 struct Centred {
   Value mean, distances;
 };
-Centred centre(Builder& b, Value x, const Dims& dims);
+Centred centre(Builder& b, Value x, const Dims& dims, bool infinite = false);
 
 // Returns 0 … rank - 1.
 Dims all_dims(const Value& x);

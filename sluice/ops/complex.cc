@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {

@@ -2,7 +2,7 @@
 // in f32 for bf16 and f16. The differences are not a tensor in memory: the compiler makes them while it sums.
 #include <cmath>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops {

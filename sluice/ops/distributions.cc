@@ -6,7 +6,7 @@
 #include <limits>
 #include <numbers>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/random.h"
 
 namespace sluice::ops::random {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::ops {
 namespace {

@@ -9,6 +9,7 @@
 namespace sluice::ops {
 
 std::span<const Row> pointwise_rows();
+std::span<const Row> polynomial_rows();
 std::span<const Row> activation_rows();
 std::span<const Row> compare_rows();
 std::span<const Row> reduce_rows();

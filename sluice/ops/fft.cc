@@ -2,7 +2,7 @@
 // LibTorch's by a factor that `normalization` chooses.
 #include <cmath>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {

@@ -5,26 +5,38 @@
 #include <algorithm>
 #include <array>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {
 namespace {
 
-// Returns a scale of the whole operand (one number), or of each of its rows or columns, broadcast to [M, N]
-// of the product. `dim`: 0 for the rows of `self`, 1 for the columns of `mat2`.
-Value scale_of(Emit& e, std::string_view name, const Dims& product, int64_t dim) {
+// A scale of the whole operand (one number), or of each of its rows or columns.
+struct Scale {
+  Value value;
+  bool whole;
+};
+
+// `dim`: 0 for the rows of `self`, 1 for the columns of `mat2`, in the product of these dims.
+Scale scale_of(Emit& e, std::string_view name, const Dims& product, int64_t dim) {
   const Value scale = e.tensor(name);
+  const bool whole = scale.type().numel() == 1;
   Dims by_line = {1, 1};
   by_line[static_cast<size_t>(dim)] = product[static_cast<size_t>(dim)];
-  e.check(scale.dtype() == DType::kF32 && (scale.type().numel() == 1 || scale.dims() == by_line),
+  e.check(scale.dtype() == DType::kF32 && (whole || scale.dims() == by_line),
           base::str("expected '", name, "' of Float with one element or of shape [",
                     base::join(by_line, ", "), "], found ", in_words(scale)));
-  return e.b.broadcast(scale.type().numel() == 1 ? e.b.reshape(scale, {}) : scale, product);
+  return {whole ? e.b.reshape(scale, {}) : scale, whole};
 }
 
-// Returns scale_a scale_b (self @ mat2) + bias, computed in f32. XLA's GPU compiler turns a product whose
-// operands are converted from float8 into a float8 GEMM; other compilers do the conversion.
+Value scaled(Builder& b, Value x, const Scale& scale) {
+  return b.multiply(x, b.broadcast(scale.value, x.dims()));
+}
+
+// Returns ((scale_a self) @ (scale_b mat2) + bias) / scale_result, computed in f32, as LibTorch's CPU does.
+// XLA's GPU compiler turns this, a product whose operands are converted from float8 and scaled as a whole,
+// into a float8 GEMM; other compilers do the conversion. Scales of lines multiply the product: with them on
+// the operands, there would be no such GEMM.
 Values scaled_mm(Emit& e) {
   Builder& b = e.b;
   const Value self = e.tensor("self"), mat2 = e.tensor("mat2");
@@ -33,10 +45,13 @@ Values scaled_mm(Emit& e) {
           base::str("expected float8 matrices [M, K] and [K, N], found ", in_words(self), " and ",
                     in_words(mat2)));
   const Dims dims = {self.dim(0), mat2.dim(1)};
-  Value product = b.dot_general(b.convert(self, DType::kF32), b.convert(mat2, DType::kF32),
-                                {.lhs_contract = {1}, .rhs_contract = {0}});
-  const Value scale = b.multiply(scale_of(e, "scale_a", dims, 0), scale_of(e, "scale_b", dims, 1));
-  product = b.multiply(product, scale);
+  const Scale of_self = scale_of(e, "scale_a", dims, 0), of_mat2 = scale_of(e, "scale_b", dims, 1);
+  Value lhs = b.convert(self, DType::kF32), rhs = b.convert(mat2, DType::kF32);
+  if (of_self.whole) lhs = scaled(b, lhs, of_self);
+  if (of_mat2.whole) rhs = scaled(b, rhs, of_mat2);
+  Value product = b.dot_general(lhs, rhs, {.lhs_contract = {1}, .rhs_contract = {0}});
+  if (!of_self.whole) product = scaled(b, product, of_self);
+  if (!of_mat2.whole) product = scaled(b, product, of_mat2);
   if (const Value bias = e.tensor_or_empty("bias")) {
     e.check(bias.dims() == Dims{dims[1]},
             base::str("expected a 'bias' of ", dims[1], " elements, found ", in_words(bias)));
@@ -45,7 +60,7 @@ Values scaled_mm(Emit& e) {
   const DType dtype = e.dtype("out_dtype").value_or(self.dtype());
   if (const Value result_scale = e.tensor_or_empty("scale_result");
       result_scale && stablehlo::is_float8(dtype)) {
-    product = b.multiply(product, b.broadcast(b.reshape(result_scale, {}), dims));
+    product = b.divide(product, b.broadcast(b.reshape(result_scale, {}), dims));
   }
   return {to(b, product, dtype)};
 }

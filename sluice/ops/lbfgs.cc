@@ -2,7 +2,7 @@
 // that it does not grow with the history (Nocedal and Wright, "Numerical Optimization", 7.4).
 #include <span>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {

@@ -1,7 +1,7 @@
 // Matrix products. bf16 and f16 are multiplied directly (XLA accumulates them in f32); additions and scalings
 // after the product are computed in f32. With `beta` 0 the added tensor is not read, as in LibTorch, so that
 // its NaNs do not count.
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {

@@ -2,26 +2,45 @@
 #include <cmath>
 #include <numbers>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
+#include "sluice/ops/special/complex_numbers.h"
 #include "sluice/ops/special/special.h"
 
 namespace sluice::ops {
 namespace {
 
+using special::angle_of_point;
+using special::magnitude;
+
 // ---- one argument ----
+
+// Applies one function to real numbers and another one to complex numbers.
+template <auto OfReal, auto OfComplex>
+Value by_type(Builder& b, Value x) {
+  return stablehlo::is_complex(x.dtype()) ? OfComplex(b, x) : std::invoke(OfReal, b, x);
+}
+constexpr auto logarithm = by_type<&Builder::log, special::complex_log>;
+constexpr auto square_root = by_type<&Builder::sqrt, special::complex_sqrt>;
+constexpr auto inverse_square_root = by_type<&Builder::rsqrt, special::complex_rsqrt>;
+
+// A complex 0 divides as 0 + 0i, with any signs of its parts.
+Value divide(Builder& b, Value x, Value y) {
+  if (stablehlo::is_complex(y.dtype())) y = b.select(is_equal(b, y, 0), zeros(b, y.type()), y);
+  return b.divide(x, y);
+}
 
 Value exp2(Builder& b, Value x) { return b.power(number_like(b, 2, x), x); }
 // Returns log(x) times a real number. For a complex number each part is multiplied: -infinity times a zero
 // part would be NaN.
 Value scaled_log(Builder& b, Value x, double scale) {
-  const Value log = b.log(x);
+  const Value log = logarithm(b, x);
   if (!stablehlo::is_complex(x.dtype())) return b.multiply(log, number_like(b, scale, log));
   const auto part = [&](Value v) { return b.multiply(v, number_like(b, scale, v)); };
   return b.complex(part(b.real(log)), part(b.imaginary(log)));
 }
 Value log2(Builder& b, Value x) { return scaled_log(b, x, 1 / std::numbers::ln2); }
 Value log10(Builder& b, Value x) { return scaled_log(b, x, 1 / std::numbers::ln10); }
-Value reciprocal(Builder& b, Value x) { return b.divide(number_like(b, 1, x), x); }
+Value reciprocal(Builder& b, Value x) { return divide(b, number_like(b, 1, x), x); }
 Value erfc(Builder& b, Value x) { return b.chlo("erfc", x); }
 Value erfinv(Builder& b, Value x) { return b.chlo("erf_inv", x); }
 Value lgamma(Builder& b, Value x) { return b.chlo("lgamma", x); }
@@ -46,31 +65,8 @@ Value sinc(Builder& b, Value x) {
   return b.select(is_equal(b, x, 0), number_like(b, 1, x), b.divide(b.sine(scaled), scaled));
 }
 
-// On a complex number's cut, the negative real numbers, the imaginary part has the sign of the argument's
-// imaginary part, even for -0.
-Value square_root(Builder& b, Value x) {
-  const Value root = b.sqrt(x);
-  if (!stablehlo::is_complex(x.dtype())) return root;
-  const Value size = b.abs(b.imaginary(root));
-  return b.complex(b.real(root), b.select(sign_bit(b, b.imaginary(x)), b.negate(size), size));
-}
-
-// Returns x with ±0 in place of subnormal numbers.
-Value without_subnormal(Builder& b, Value x) {
-  Value zero = b.select(sign_bit(b, x), number_like(b, -0.0, x), number_like(b, 0, x));
-  return b.select(is_less(b, b.abs(x), smallest_normal(x.dtype())), zero, x);
-}
-
-// If both are zeros, ±1 replaces the second: XLA may divide two numbers that it knows at compile time.
-Value atan2(Builder& b, Value y, Value x) {
-  y = without_subnormal(b, y);
-  x = without_subnormal(b, x);
-  const Value one = b.select(sign_bit(b, x), number_like(b, -1, x), number_like(b, 1, x));
-  return b.atan2(y, b.select(b.and_(is_equal(b, y, 0), is_equal(b, x, 0)), one, x));
-}
-
 Value angle(Builder& b, Value x) {
-  if (stablehlo::is_complex(x.dtype())) return atan2(b, b.imaginary(x), b.real(x));
+  if (stablehlo::is_complex(x.dtype())) return angle_of_point(b, b.imaginary(x), b.real(x));
   Value result = b.select(is_less(b, x, 0), number_like(b, std::numbers::pi, x), number_like(b, 0, x));
   return b.select(is_nan(b, x), x, result);
 }
@@ -119,7 +115,7 @@ Values round_decimals(Emit& e) {
 
 Values abs(Emit& e) {
   Value x = e.tensor("self");
-  return {x.dtype() == DType::kPred || stablehlo::is_unsigned(x.dtype()) ? x : e.b.abs(x)};
+  return {x.dtype() == DType::kPred || stablehlo::is_unsigned(x.dtype()) ? x : magnitude(e.b, x)};
 }
 
 Values neg(Emit& e) {
@@ -135,8 +131,8 @@ Values sign(Emit& e) {
   if (stablehlo::is_unsigned(x.dtype()))
     return {to(b, b.compare(x, number_like(b, 0, x), Compare::kNe), x.dtype())};
   if (stablehlo::is_complex(x.dtype())) {
-    Value size = b.abs(x);
-    Value unit = b.divide(x, b.convert(size, x.dtype()));
+    Value size = magnitude(b, x);
+    Value unit = b.complex(b.divide(b.real(x), size), b.divide(b.imaginary(x), size));
     return {b.select(is_equal(b, size, 0), number_like(b, 0, x), unit)};
   }
   Value result = b.sign(x);
@@ -257,7 +253,7 @@ Values division(Emit& e) {
 
 Values div_mode(Emit& e) {
   const std::string_view mode = e.text("rounding_mode");
-  if (mode.empty()) return float_binary<&Builder::divide>(e);
+  if (mode.empty()) return float_binary<divide>(e);
   if (mode == "floor") return division<floor_quotient>(e);
   e.check(mode == "trunc", "expected a rounding_mode of None, \"trunc\" or \"floor\"");
   return division<[](Builder& b, Value x, Value y) {
@@ -294,18 +290,6 @@ Value logaddexp2(Builder& b, Value x, Value y) {
                     log2(b, b.add(number_like(b, 1, x), exp2(b, b.negate(b.abs(b.subtract(x, y)))))));
   Value same_infinity = b.and_(b.compare(x, y, Compare::kEq), is_equal(b, b.abs(x), INFINITY));
   return b.select(same_infinity, x, sum);
-}
-
-// Subnormal numbers count as 0, as compilers for accelerators, and XLA's for CPUs, treat them.
-Value hypot(Builder& b, Value x, Value y) {
-  x = b.abs(x);
-  y = b.abs(y);
-  Value large = b.maximum(x, y), small = b.minimum(x, y), infinity = number_like(b, INFINITY, x);
-  Value ratio = b.divide(small, large);
-  Value root = b.multiply(large, b.sqrt(b.add(number_like(b, 1, x), b.multiply(ratio, ratio))));
-  root = b.select(is_less(b, large, smallest_normal(x.dtype())), large, root);
-  // The result is infinite even if the other operand is NaN.
-  return b.select(b.or_(is_equal(b, x, INFINITY), is_equal(b, y, INFINITY)), infinity, root);
 }
 
 // The result is NaN only if both operands are.
@@ -357,16 +341,9 @@ Value whole_power(Builder& b, Value x, Value exponent) {
   return negative ? b.select(negative, b.power(x, exponent), end[0]) : end[0];
 }
 
-// A complex 0 has no logarithm: its power is 0, or infinite for an exponent below 0.
 Value power(Builder& b, Value x, Value exponent) {
   if (stablehlo::is_integer(x.dtype())) return whole_power(b, x, exponent);
-  const Value result = b.power(x, exponent);
-  if (!stablehlo::is_complex(x.dtype())) return result;
-  const Value grows = b.real(exponent), zero = number_like(b, 0, grows);
-  const Value above = b.compare(grows, zero, Compare::kGt), below = is_less(b, grows, 0);
-  const Value of_zero = b.complex(b.select(above, zero, number_like(b, INFINITY, grows)),
-                                  b.select(above, zero, number_like(b, NAN, grows)));
-  return b.select(b.and_(is_equal(b, x, 0), b.or_(above, below)), of_zero, result);
+  return stablehlo::is_complex(x.dtype()) ? special::complex_power(b, x, exponent) : b.power(x, exponent);
 }
 
 // Repeated squaring for small constant exponents, as exact as PyTorch's.
@@ -382,7 +359,7 @@ Value constant_power(Emit& e, Value x, double exponent) {
   }
   if (exponent == 0) return number_like(b, 1, x);
   if (exponent == 0.5) return square_root(b, x);
-  if (exponent == -0.5) return b.rsqrt(x);
+  if (exponent == -0.5) return inverse_square_root(b, x);
   if (exponent == -1) return reciprocal(b, x);
   if (exponent == -2) return reciprocal(b, b.multiply(x, x));
   return power(b, x, number_like(b, exponent, x));
@@ -424,8 +401,17 @@ Values polygamma(Emit& e) {
 
 // ---- three arguments ----
 
-Values lerp(Emit& e) {
-  const DType dtype = e.tensor("self").dtype();
+// Checks that an operand of lerp has the type of `self`, as LibTorch does.
+void check_type_of_self(Emit& e, std::string_view name) {
+  const DType self = e.promote({"self"}), found = e.promote({name});
+  e.check(found == self,
+          base::str("expected '", name, "' of the type of 'self', ", stablehlo::dtype_name(self), ", found ",
+                    stablehlo::dtype_name(found), "; convert it"));
+}
+
+Values lerp_in(Emit& e, DType dtype) {
+  e.check(stablehlo::is_float(dtype) || stablehlo::is_complex(dtype),
+          "expected floats, found integers; convert the tensors to a float first");
   Builder& b = e.b;
   const Values v = operands(e, compute_type(dtype), {"self", "end", "weight"});
   Value one = number_like(b, 1, v[0]);
@@ -433,6 +419,19 @@ Values lerp(Emit& e) {
   Value near_start = b.add(v[0], b.multiply(v[2], step));
   Value near_end = b.subtract(v[1], b.multiply(step, b.subtract(one, v[2])));
   return {to(b, b.select(is_less(b, b.abs(v[2]), 0.5), near_start, near_end), dtype)};
+}
+
+Values lerp_by_number(Emit& e) {
+  check_type_of_self(e, "end");
+  return lerp_in(e, e.promote({"self"}));
+}
+
+// A weight without dimensions is promoted with the other operands.
+Values lerp(Emit& e) {
+  check_type_of_self(e, "end");
+  const DType common = e.promote({"self", "end", "weight"});
+  if (e.operand("weight", compute_type(common)).rank() > 0) check_type_of_self(e, "weight");
+  return lerp_in(e, common);
 }
 
 Values addcmul(Emit& e) {
@@ -518,7 +517,7 @@ const Row kRows[] = {
     {.name = "aten::asin", .emit = float_unary<asin>},
     {.name = "aten::asinh", .emit = float_unary<asinh>},
     {.name = "aten::atan", .emit = float_unary<atan>},
-    {.name = "aten::atan2", .emit = float_binary<atan2>},
+    {.name = "aten::atan2", .emit = float_binary<angle_of_point>},
     {.name = "aten::atanh", .emit = float_unary<atanh>},
     {.name = "aten::bitwise_and.Tensor", .emit = binary<&Builder::and_>},
     {.name = "aten::bitwise_left_shift.Tensor", .emit = binary<&Builder::shift_left>},
@@ -538,19 +537,19 @@ const Row kRows[] = {
     {.name = "aten::clamp_min", .emit = clamp_min},
     {.name = "aten::clamp_min.Tensor", .emit = clamp_min},
     {.name = "aten::copysign.Tensor", .emit = float_binary<copysign>},
-    {.name = "aten::cos", .emit = float_unary<&Builder::cosine>},
+    {.name = "aten::cos", .emit = float_unary<by_type<&Builder::cosine, special::complex_cos>>},
     {.name = "aten::cosh", .emit = float_unary<cosh>},
     {.name = "aten::digamma", .emit = float_unary<digamma>},
-    {.name = "aten::div.Tensor", .emit = float_binary<&Builder::divide>},
+    {.name = "aten::div.Tensor", .emit = float_binary<divide>},
     {.name = "aten::div.Tensor_mode", .emit = div_mode},
-    {.name = "aten::div.Scalar", .emit = float_binary<&Builder::divide>},
+    {.name = "aten::div.Scalar", .emit = float_binary<divide>},
     {.name = "aten::div.Scalar_mode", .emit = div_mode},
     {.name = "aten::erf", .emit = float_unary<erf>},
     {.name = "aten::erfc", .emit = float_unary<erfc>},
     {.name = "aten::erfinv", .emit = float_unary<erfinv>},
     {.name = "aten::exp", .emit = float_unary<&Builder::exp>},
     {.name = "aten::exp2", .emit = float_unary<exp2>},
-    {.name = "aten::expm1", .emit = float_unary<&Builder::expm1>},
+    {.name = "aten::expm1", .emit = float_unary<by_type<&Builder::expm1, special::complex_expm1>>},
     {.name = "aten::floor", .emit = round_to_whole<&Builder::floor>},
     {.name = "aten::floor_divide", .emit = division<floor_quotient>},
     {.name = "aten::fmax", .emit = binary<fmax>},
@@ -559,17 +558,17 @@ const Row kRows[] = {
     {.name = "aten::frac", .emit = frac},
     {.name = "aten::gcd", .emit = special::gcd},
     {.name = "aten::heaviside", .emit = heaviside},
-    {.name = "aten::hypot", .emit = binary<hypot>},
+    {.name = "aten::hypot", .emit = binary<special::hypotenuse>},
     {.name = "aten::i0", .emit = special::bessel_i0},
     {.name = "aten::igamma", .emit = special::incomplete_gamma_lower},
     {.name = "aten::igammac", .emit = special::incomplete_gamma_upper},
     {.name = "aten::lcm", .emit = special::lcm},
-    {.name = "aten::lerp.Scalar", .emit = lerp},
+    {.name = "aten::lerp.Scalar", .emit = lerp_by_number},
     {.name = "aten::lerp.Tensor", .emit = lerp},
     {.name = "aten::lgamma", .emit = float_unary<lgamma>},
-    {.name = "aten::log", .emit = float_unary<&Builder::log>},
+    {.name = "aten::log", .emit = float_unary<logarithm>},
     {.name = "aten::log10", .emit = float_unary<log10>},
-    {.name = "aten::log1p", .emit = float_unary<&Builder::log1p>},
+    {.name = "aten::log1p", .emit = float_unary<by_type<&Builder::log1p, special::complex_log1p>>},
     {.name = "aten::log2", .emit = float_unary<log2>},
     {.name = "aten::logaddexp", .emit = float_binary<logaddexp>},
     {.name = "aten::logaddexp2", .emit = float_binary<logaddexp2>},
@@ -592,14 +591,14 @@ const Row kRows[] = {
     {.name = "aten::remainder.Tensor", .emit = division<modulo>},
     {.name = "aten::round", .emit = round_to_whole<&Builder::round_even>},
     {.name = "aten::round.decimals", .emit = round_decimals},
-    {.name = "aten::rsqrt", .emit = float_unary<&Builder::rsqrt>},
+    {.name = "aten::rsqrt", .emit = float_unary<inverse_square_root>},
     {.name = "aten::rsub.Scalar", .emit = rsub, .constant_if_one = "alpha"},
     {.name = "aten::rsub.Tensor", .emit = rsub, .constant_if_one = "alpha"},
     {.name = "aten::sgn", .emit = sign},
     {.name = "aten::sigmoid", .emit = float_unary<&Builder::logistic>},
     {.name = "aten::sign", .emit = sign},
     {.name = "aten::signbit", .emit = signbit},
-    {.name = "aten::sin", .emit = float_unary<&Builder::sine>},
+    {.name = "aten::sin", .emit = float_unary<by_type<&Builder::sine, special::complex_sin>>},
     {.name = "aten::sinc", .emit = float_unary<sinc>},
     {.name = "aten::sinh", .emit = float_unary<sinh>},
     {.name = "aten::special_bessel_j0", .emit = special::bessel_j0},

@@ -1,6 +1,6 @@
 // Fake quantization: rounds floats to the numbers that integers with a scale and a zero point represent, and
 // computes where the gradient passes (not where a number was clipped).
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {

@@ -2,7 +2,7 @@
 // on other operations in the program.
 #include "sluice/ops/random.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::ops {
 namespace {

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
-#include "sluice/ops/common.h"
+#include "sluice/base/text/join.h"
+#include "sluice/ops/special/complex_numbers.h"
 
 namespace sluice::ops {
 namespace {
@@ -265,7 +265,8 @@ Values norm_of(Emit& e, double p, const Dims& dims) {
   Builder& b = e.b;
   Value x = e.tensor("self");
   const DType dtype = stablehlo::real_dtype(e.dtype("dtype").value_or(x.dtype()));
-  if (stablehlo::is_complex(x.dtype())) x = b.abs(x);  // a norm depends only on the absolute values
+  // A norm depends only on the absolute values.
+  if (stablehlo::is_complex(x.dtype())) x = special::magnitude(b, x);
   e.check(stablehlo::is_float(x.dtype()) && stablehlo::is_float(dtype),
           base::str("expected a tensor of floats, found ", in_words(x), "; convert it first"));
   if (p == INFINITY) {

@@ -15,7 +15,7 @@ std::vector<Row> join_families() {
            recurrent_rows(),   loss_rows(),       index_rows(),          resample_rows(), patches_rows(),
            create_rows(),      shape_rows(),      random_rows(),         view_rows(),     collective_rows(),
            distance_rows(),    quantize_rows(),   linear_algebra_rows(), complex_rows(),  float8_rows(),
-           fft_rows(),         lbfgs_rows(),
+           fft_rows(),         lbfgs_rows(),      polynomial_rows(),
        })
     all.insert(all.end(), family.begin(), family.end());
   return all;

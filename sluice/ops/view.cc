@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 #include "sluice/ops/row.h"
 

@@ -33,7 +33,7 @@ double flops_of(const Shape& shape, bool gradient, const attention::Groups& grou
                           [&] { return attention::gradients_of(b, in, given, kF32); });
   } else {
     results = b.composite(stablehlo::composites::kAttention, in.values(), in.attributes(),
-                          [&] { return attention::output_of(b, in); });
+                          [&] { return attention::output_of(b, in, kF32); });
   }
   Rewriter r(b, results, {});
   attention_in_groups(r, groups);

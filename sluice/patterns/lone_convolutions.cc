@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/stablehlo/composites.h"
 
 namespace sluice::patterns {

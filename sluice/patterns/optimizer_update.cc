@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/patterns/table.h"
 #include "sluice/patterns/updates.h"
 

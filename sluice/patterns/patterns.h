@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/ops/attention/groups.h"
+#include "sluice/ops/attention/sequence.h"
 #include "sluice/stablehlo/builder.h"
 #include "sluice/stablehlo/flops.h"
 #include "sluice/stablehlo/kernel_library.h"
@@ -35,13 +35,15 @@ inline constexpr LoopRule kLayerLoops{32, 400};
 // entry for each parameter, or empty. kernels: the target's kernels, null if the compiler makes everything.
 // flops: receives the operation counts of the program as it was built. loops: which equal rounds become
 // loops. groups: the loop over heads that attention becomes, by default none. padded: the numbers of the
-// parameters that are longer than the slice that the program reads of them. Returns main's new results, for
+// parameters that are longer than the slice that the program reads of them. sequence: the mesh over which the
+// program will lie, for attention. Returns main's new results, for
 // Builder::finish(). Threads: the builder's.
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations,
                           const stablehlo::KernelLibrary* kernels, stablehlo::ProgramFlops* flops = nullptr,
                           const LoopRule& loops = {}, const ops::attention::Groups& groups = {},
-                          const std::vector<size_t>& padded = {});
+                          const std::vector<size_t>& padded = {},
+                          const ops::attention::Sequence& sequence = {});
 
 // Returns the names of the patterns that make calls of kernels, for KernelLibrary::leaves_out.
 std::vector<std::string> kernel_pattern_names();

@@ -14,7 +14,7 @@ namespace composites = stablehlo::composites;
 // empty if not all are f32. The composite's last operand is the number of sequences at each step. The call
 // gets it only if some sequences lack steps, and as f32, the only type that kernels read; it represents every
 // number that fits into memory.
-Values operands_of(Builder& b, const Operation& op, size_t may_miss = 0, const Dims& dims = {}) {
+Values call_operands(Builder& b, const Operation& op, size_t may_miss = 0, const Dims& dims = {}) {
   Values operands(op.operands.begin(), op.operands.end() - 1);
   if (!all_f32(operands)) return {};
   if (!operands[may_miss]) operands[may_miss] = b.splat(0, Type{DType::kF32, dims});
@@ -34,7 +34,7 @@ Type of_steps(Value x, Value weight, int64_t parts) {
 }
 
 Values lstm(const Rewriter& r, const Operation& op) {
-  const Values operands = operands_of(r.b, op);
+  const Values operands = call_operands(r.b, op);
   if (operands.empty()) return {};
   const Type states = of_steps(operands[0], operands[1], 1);
   const Values made = call_on_rows_in_place(r, stablehlo::kLstmTarget, operands, {states, states},
@@ -45,7 +45,7 @@ Values lstm(const Rewriter& r, const Operation& op) {
 }
 
 Values lstm_gradient(const Rewriter& r, const Operation& op) {
-  const Values operands = operands_of(r.b, op, 4, op.operands[3].dims());
+  const Values operands = call_operands(r.b, op, 4, op.operands[3].dims());
   if (operands.empty()) return {};
   const Type state = operands[2].type();
   return call_on_rows_in_place(r, stablehlo::kLstmGradientTarget, operands, {state, state},
@@ -54,7 +54,7 @@ Values lstm_gradient(const Rewriter& r, const Operation& op) {
 
 Values gru(const Rewriter& r, const Operation& op) {
   Builder& b = r.b;
-  const Values operands = operands_of(b, op, 3, {op.operands[1].dim(0)});
+  const Values operands = call_operands(b, op, 3, {op.operands[1].dim(0)});
   if (operands.empty()) return {};
   const Value gates = operands[0], weight = operands[1];
   const Values made = call_on_rows(b, stablehlo::kGruTarget, operands,
@@ -67,7 +67,7 @@ Values gru(const Rewriter& r, const Operation& op) {
 
 Values gru_gradient(const Rewriter& r, const Operation& op) {
   Builder& b = r.b;
-  const Values operands = operands_of(b, op, 4, op.operands[3].dims());
+  const Values operands = call_operands(b, op, 4, op.operands[3].dims());
   if (operands.empty()) return {};
   const Type gates = of_steps(operands[0], operands[1], 3);
   return call_on_rows(b, stablehlo::kGruGradientTarget, operands, {gates, gates, operands[2].type()},
@@ -79,7 +79,7 @@ CallAttributes attributes_of_rnn(const Operation& op) {
 }
 
 Values rnn(const Rewriter& r, const Operation& op) {
-  const Values operands = operands_of(r.b, op);
+  const Values operands = call_operands(r.b, op);
   if (operands.empty()) return {};
   const Value output =
       call_on_rows_in_place(r, stablehlo::kRnnTarget, operands, {}, attributes_of_rnn(op))[0];
@@ -88,7 +88,7 @@ Values rnn(const Rewriter& r, const Operation& op) {
 
 Values rnn_gradient(const Rewriter& r, const Operation& op) {
   Builder& b = r.b;
-  const Values operands = operands_of(b, op, 2, op.operands[0].dims());
+  const Values operands = call_operands(b, op, 2, op.operands[0].dims());
   if (operands.empty()) return {};
   return call_on_rows(b, stablehlo::kRnnGradientTarget, operands, {operands[0].type(), operands[3].type()},
                       attributes_of_rnn(op));

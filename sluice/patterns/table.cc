@@ -43,7 +43,8 @@ std::vector<std::string> kernel_pattern_names() {
 stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
                           const std::vector<stablehlo::Donation>& donations, const KernelLibrary* kernels,
                           stablehlo::ProgramFlops* flops, const LoopRule& rule,
-                          const ops::attention::Groups& groups, const std::vector<size_t>& padded) {
+                          const ops::attention::Groups& groups, const std::vector<size_t>& padded,
+                          const ops::attention::Sequence& sequence) {
   Rewriter r(b, std::move(results), donations);
   if (flops != nullptr) *flops = stablehlo::count_flops(r.operations(), r.results());
   cross_entropy_gradient(r);
@@ -54,6 +55,7 @@ stablehlo::Values rewrite(stablehlo::Builder& b, stablehlo::Values results,
     }
   else
     label_scores(r);
+  attention_over_sequence(r, groups, sequence);
   attention_in_groups(r, groups);
   folds(r);  // after the patterns that match the operations as they are written
   padding(r, padded);

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/ops/attention/groups.h"
+#include "sluice/ops/attention/sequence.h"
 #include "sluice/stablehlo/kernel_library.h"
 #include "sluice/stablehlo/rewriter.h"
 
@@ -30,6 +30,9 @@ void padding(Rewriter& r, const std::vector<size_t>& parameters);
 
 // Serves targets without kernels. Does nothing if groups.bytes is 0.
 void attention_in_groups(Rewriter& r, const ops::attention::Groups& groups);
+// Serves programs over a mesh. Does nothing unless its axis `sequence` has several devices.
+void attention_over_sequence(Rewriter& r, const ops::attention::Groups& groups,
+                             const ops::attention::Sequence& sequence);
 
 // These patterns serve targets with kernels.
 void attention(Rewriter& r, const KernelLibrary& kernels);

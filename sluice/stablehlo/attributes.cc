@@ -3,12 +3,13 @@
 #include "sluice/stablehlo/builder/impl.h"
 
 namespace sluice::stablehlo {
-namespace {
 
 void append_number(std::string& text, int64_t value) {
   char digits[24];
   text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
+
+namespace {
 
 void append_list(std::string& text, std::span<const int64_t> values) {
   for (size_t i = 0; i < values.size(); ++i) {

@@ -157,7 +157,7 @@ Values Builder::Impl::add(std::string_view op, std::span<const Value> operands, 
   made->removable = !is_collective(op) && all_removable(made->bodies);
   made->attributes = attributes;
   // A reduction's body needs no names, because its operation has one.
-  made->named = scopes.size() == 1 || !scopes.back().isolated;
+  made->named = scopes.size() == 1 || !scopes.back().isolated || scopes.back().op == kManual;
   made->location = static_cast<int>(locations.size()) - 1;
   Values values = made->results;
   scopes.back().block.operations.push_back(std::move(made));
@@ -186,7 +186,7 @@ Builder::Impl::Body Builder::Impl::region(std::string_view op, bool isolated,
   made.block = std::move(scopes.back().block);
   made.block.arguments = std::move(inputs);
   made.block.results = std::move(results);
-  made.block.named = !isolated;
+  made.block.named = !isolated || op == kManual;
   made.block.location = static_cast<int>(locations.size()) - 1;
   return made;
 }

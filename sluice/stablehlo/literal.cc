@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::stablehlo::literal {
 namespace {

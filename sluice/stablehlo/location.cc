@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::stablehlo {
 namespace {

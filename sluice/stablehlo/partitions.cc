@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/stablehlo/type.h"
@@ -40,13 +41,17 @@ std::string array_text(const Edges& numbers) {
   return base::str("array<i64: ", base::join(numbers, ", "), ">");
 }
 
-// Returns the text with each line that has `part` replaced by write(line).
+// Returns the text with each line that has `part` replaced by write(line). Regions of one device's blocks
+// (Rewriter::manual) stay as they are: XLA's partitioner does not touch them.
 std::string each_line(std::string_view text, std::string_view part, std::string (*write)(std::string_view)) {
   std::string written;
+  bool blocks = false;
   while (!text.empty()) {
     const size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
-    written += line.find(part) == std::string_view::npos ? std::string(line) : write(line);
+    if (line.find("\"sdy.manual_computation\"(") != std::string_view::npos) blocks = true;
+    if (line.find("}) {in_shardings = ") != std::string_view::npos) blocks = false;
+    written += blocks || line.find(part) == std::string_view::npos ? std::string(line) : write(line);
     if (end == std::string_view::npos) break;
     written += '\n';
     text.remove_prefix(end + 1);

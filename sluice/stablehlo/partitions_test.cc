@@ -1,5 +1,6 @@
 #include "sluice/stablehlo/partitions.h"
 
+#include "sluice/stablehlo/rewriter.h"
 #include "sluice/stablehlo/test_support.h"
 
 namespace sluice::stablehlo {
@@ -43,6 +44,34 @@ TEST(Partitions, OnlyTheSignatureAndTheMeshChange) {
   ASSERT_EQ(text.substr(0, head.size()), head);
   const std::string plain = step();
   EXPECT_EQ(text.substr(head.size()), plain.substr(plain.find(") {\n") + 4));
+}
+
+// A region of blocks has no slices or pads that the partitioner sees, so none is changed.
+TEST(Partitions, ARegionOfBlocksStays) {
+  const Mesh mesh({{"data", 2}, {"fsdp", 2}, {"sequence", 2}});
+  const Layout whole = Layout::replicated(2), columns = Layout::along(2, 1, {"sequence"});
+  Builder b;
+  const Value x = b.parameter(f32({4, 8})), half = b.slice_dim(x, 1, 0, 4);
+  Rewriter r(b, {b.slice_dim(half, 1, 0, 2)}, {});
+  r.each([&](const Operation& op) {
+    if (op.results[0] != half) return Values();
+    return r.manual(mesh, {x}, {columns}, {columns}, [&](Builder& inside, std::span<const Value> in) {
+      EXPECT_EQ(in[0].dims(), (Dims{4, 4}));
+      return Values{r.permute_blocks(inside.slice_dim(in[0], 1, 0, 2), {{0, 1}, {1, 0}})};
+    });
+  });
+  EXPECT_THAT(rejection([&] { (void)r.manual(mesh, {x}, {}, {}, {}); }), HasSubstr("a layout for each of 1"));
+  const Values results = r.finish();
+  const std::string text = with_layouts(b.finish(results, {}), {mesh, {whole}, {whole}});
+  EXPECT_THAT(text, HasSubstr("in_shardings = #sdy.sharding_per_value<[<@mesh, [{}, {\"sequence\"}]>]>, "
+                              "manual_axes = #sdy<manual_axes{\"data\", \"fsdp\", \"sequence\"}>, "
+                              "out_shardings = #sdy.sharding_per_value<[<@mesh, [{}, {\"sequence\"}]>]>"));
+  EXPECT_THAT(text, HasSubstr("\"sdy.return\"("));
+  size_t constraints = 0;
+  for (size_t at = text.find("sharding_constraint"); at != std::string::npos;
+       at = text.find("sharding_constraint", at + 1))
+    ++constraints;
+  EXPECT_EQ(constraints, 1u) << text;
 }
 
 TEST(Partitions, Refusals) {

@@ -1,7 +1,6 @@
 // Operations as text, and the module around them.
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 
 #include "sluice/stablehlo/builder/impl.h"
 
@@ -18,11 +17,6 @@ void check_module_name(std::string_view name) {
            "a module's name is letters, digits, '_', '.' and '$', beginning with a letter or '_'; found \"",
            name, "\"");
   }
-}
-
-void append_number(std::string& text, int64_t value) {
-  char digits[24];
-  text.append(digits, std::to_chars(digits, digits + sizeof digits, value).ptr);
 }
 
 }  // namespace
@@ -87,7 +81,7 @@ void Builder::Impl::append_operation(std::string& text, const Operation& op, siz
   text += ')';
   for (size_t i = 0; i < op.bodies.size(); ++i) {
     text += i == 0 ? " ({\n" : "}, {\n";
-    append_block(text, op.bodies[i], depth);
+    append_block(text, op.bodies[i], depth, op.is(kManual) ? "sdy.return" : "stablehlo.return");
     text.append(2 * depth, ' ');
   }
   if (!op.bodies.empty()) text += "})";
@@ -98,7 +92,8 @@ void Builder::Impl::append_operation(std::string& text, const Operation& op, siz
 }
 
 // Appends a region's block inside an operation of this depth.
-void Builder::Impl::append_block(std::string& text, const Block& block, size_t depth) const {
+void Builder::Impl::append_block(std::string& text, const Block& block, size_t depth,
+                                 std::string_view ending) const {
   if (!block.arguments.empty()) {
     text.append(2 * depth, ' ');
     text += "^bb0(";
@@ -112,7 +107,7 @@ void Builder::Impl::append_block(std::string& text, const Block& block, size_t d
   }
   for (const auto& op : block.operations) append_operation(text, *op, depth + 1);
   text.append(2 * depth + 2, ' ');
-  text += "\"stablehlo.return\"(";
+  text += base::str('"', ending, "\"(");
   append_names(text, block.results);
   text += ')';
   append_signature(text, block.results, {});

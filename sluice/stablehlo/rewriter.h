@@ -8,8 +8,10 @@
 #include <functional>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "sluice/mesh/layout.h"
 #include "sluice/stablehlo/operation.h"
 
 namespace sluice::stablehlo {
@@ -39,6 +41,16 @@ class Rewriter {
   // knows that the operation has such results (for a constant: it holds one number).
   Values copy(const Operation& op, const Values& operands,
               const std::unordered_map<int32_t, Value>& seen = {}, const std::vector<Type>& types = {});
+  // Runs `body` on each device of the mesh over which the program will lie (partitions.h), with the blocks of
+  // the operands that these layouts give it: `in` and `out` have one entry for each operand and result. The
+  // body's results are blocks; the results are whole values. The body sees only its arguments.
+  Values manual(const Mesh& mesh, const Values& operands, const std::vector<Layout>& in,
+                const std::vector<Layout>& out, const Region& body);
+  // These two work in the body of manual(): they name the mesh's devices. The first one sends x from each
+  // pair's first device to its second. The other one adds up x over the devices of a group and splits the sum
+  // along dim; each device of the group gets its part.
+  Value permute_blocks(Value x, const std::vector<std::pair<int64_t, int64_t>>& pairs);
+  Value add_and_split_blocks(Value x, int64_t dim, const std::vector<std::vector<int64_t>>& groups);
   // Returns the value that replaces v after the operation that the pass has reached.
   Value now(Value v) const { return mapped(v); }
   // Replaces v by a value of its type in the operations that the pass has not reached yet, and among main's

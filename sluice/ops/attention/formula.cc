@@ -4,6 +4,7 @@
 
 #include "sluice/ops/random.h"
 #include "sluice/stablehlo/attention_dropout.h"
+#include "sluice/stablehlo/composites.h"
 
 namespace sluice::ops::attention {
 namespace {
@@ -66,6 +67,7 @@ Value dropped(Builder& b, const Operands& in, Value x) {
     return spread(b, b.reshape(some, {x.dim(0), x.dim(1), x.dim(2)}), x.dims());
   };
   Words bits{&b, b.iota(Type{DType::kU32, x.dims()}, 3)};
+  if (in.first_key) bits += Words{&b, b.convert(in.first_key, DType::kU32)};
   bits *= stablehlo::kKeyFactor;
   bits += Words{&b, seeds(0)};
   stablehlo::take_bits(bits, Words{&b, seeds(1)});
@@ -96,7 +98,26 @@ Values Operands::values(const Values& before, const Values& more) const {
   return all;
 }
 
-Values output_of(Builder& b, const Operands& in) {
+Composite read_composite(const stablehlo::Operation& op) {
+  const bool gradient = op.is_composite(stablehlo::composites::kAttentionGradient);
+  const size_t first = gradient ? 1 : 0, tensors = first + 3 + (gradient ? 2 : 0);
+  Composite read{{.q = op.operands[first],
+                  .k = op.operands[first + 1],
+                  .v = op.operands[first + 2],
+                  .causal = op.number("causal") != 0,
+                  .scale = op.real("scale")},
+                 {}};
+  size_t end = op.operands.size();
+  if (op.number("dropout") != 0) {
+    read.in.p = op.operands[--end];
+    read.in.seeds = op.operands[--end];
+  }
+  if (end > tensors) read.in.mask = op.operands[tensors];
+  if (gradient) read.given = {op.operands[0], op.operands[4], op.operands[5]};
+  return read;
+}
+
+Values output_of(Builder& b, const Operands& in, DType type) {
   const DType dtype = in.q.dtype(), compute = compute_type(dtype);
   const Value scores = scores_of(b, in);
   Value largest = b.reduce_max(scores, {3}, /*nan_wins=*/false);
@@ -112,7 +133,7 @@ Values output_of(Builder& b, const Operands& in) {
   const Value output =
       by_head(b, in, b.dot_general(grouped(b, in, to(b, dropped(b, in, exp), dtype)), in.v, kKeys, compute));
   const Value divisor = spread(b, unless_none(sum, 1), output.dims());
-  return {to(b, b.divide(output, divisor), dtype),
+  return {to(b, b.divide(output, divisor), type),
           unless_none(b.add(largest, b.log(sum)), std::numeric_limits<double>::infinity())};
 }
 

@@ -3,6 +3,8 @@
 // sums are f32. With dropout, both passes get the same seeds, and so decide alike.
 #pragma once
 
+#include <optional>
+
 #include "sluice/ops/common.h"
 #include "sluice/stablehlo/operation.h"
 
@@ -18,6 +20,8 @@ struct Operands {
   Value p = {};      // the probability of dropout, in the compute type
   // The place of the first query among all queries, for `causal`: an s32 without dimensions; empty: 0.
   Value first_query = {};
+  // The place of the first key among all keys, for dropout: an s32 without dimensions; empty: 0.
+  Value first_key = {};
 
   stablehlo::CallAttributes attributes() const;
   // Returns the operands of the composites (stablehlo/composites.h), with `before` and `more` around q, k and
@@ -35,9 +39,16 @@ struct Given {
   Value logsumexp;  // the logarithms of the softmax's sums
 };
 
-// Returns the result, in q's type, and the logarithms of the softmax's sums [batch, heads, queries], in the
+// A composite `attention` or `attention_gradient` (stablehlo/composites.h), read back.
+struct Composite {
+  Operands in;
+  std::optional<Given> given;  // of a gradient
+};
+Composite read_composite(const stablehlo::Operation& composite);
+
+// Returns the result, in this type, and the logarithms of the softmax's sums [batch, heads, queries], in the
 // compute type.
-Values output_of(Builder& b, const Operands& in);
+Values output_of(Builder& b, const Operands& in, DType type);
 // Returns the gradients of q, k and v, in this type.
 Values gradients_of(Builder& b, const Operands& in, const Given& given, DType type);
 

@@ -249,45 +249,47 @@ Values each_part_of_queries(Builder& b, const Operands& in, const Parts& queries
   });
 }
 
-Value none(Builder& b, Value like) { return zeros(b, like.type()); }
+Value none(Builder& b, Value like, DType type) { return zeros(b, Type{type, like.dims()}); }
 
-Values output_of_block(Builder& b, const Operands& in, int64_t bytes) {
+// Results are in `type`, also in the functions below.
+Values output_of_block(Builder& b, const Operands& in, int64_t bytes, DType type) {
   const Parts queries = parts_of_queries(in, bytes);
-  if (queries.count() == 1) return output_of(b, in);
+  if (queries.count() == 1) return output_of(b, in, type);
   const Dims rows(in.q.dims().begin(), in.q.dims().begin() + 3);
   const Type sums{compute_type(in.q.dtype()), rows};
   return each_part_of_queries(
-      b, in, queries, {none(b, in.q), zeros(b, sums)},
+      b, in, queries, {none(b, in.q, type), zeros(b, sums)},
       [&](Builder& b, const Part& part, const Values& before) {
-        const Values made = output_of(b, cut(b, in, part));
+        const Values made = output_of(b, cut(b, in, part), type);
         return Values{put(b, before[0], made[0], part), put(b, before[1], made[1], part)};
       });
 }
 
-// Returns the gradients of the block's queries, in their type, and of its keys and values, in `type`.
-Values gradients_of_block(Builder& b, const Operands& in, const Given& given, int64_t bytes, DType type) {
-  const DType dtype = in.q.dtype(), compute = compute_type(dtype);
+// Returns the gradients of the block's queries, in `type`, and of its keys and values, in `of_keys`.
+Values gradients_of_block(Builder& b, const Operands& in, const Given& given, int64_t bytes, DType type,
+                          DType of_keys) {
+  const DType compute = compute_type(in.q.dtype());
   const Parts queries = parts_of_queries(in, bytes);
   if (queries.count() == 1) {
-    const Values made = gradients_of(b, in, given, type);
-    return {to(b, made[0], dtype), made[1], made[2]};
+    const Values made = gradients_of(b, in, given, of_keys);
+    return {to(b, made[0], type), made[1], made[2]};
   }
-  const Value of_keys = zeros(b, Type{compute, in.k.dims()});
+  const Value no_sum = none(b, in.k, compute);
   const Values sums = each_part_of_queries(
-      b, in, queries, {none(b, in.q), of_keys, of_keys},
+      b, in, queries, {none(b, in.q, type), no_sum, no_sum},
       [&](Builder& b, const Part& part, const Values& before) {
         const Values made = gradients_of(b, cut(b, in, part), cut(b, given, part), compute);
-        return Values{put(b, before[0], to(b, made[0], dtype), part), b.add(before[1], made[1]),
+        return Values{put(b, before[0], to(b, made[0], type), part), b.add(before[1], made[1]),
                       b.add(before[2], made[2])};
       });
-  return {sums[0], to(b, sums[1], type), to(b, sums[2], type)};
+  return {sums[0], to(b, sums[1], of_keys), to(b, sums[2], of_keys)};
 }
 
-Values output_of_group(Builder& b, const Operands& in, const Plan& plan) {
-  if (plan.blocks.size() == 1) return output_of_block(b, in, plan.bytes);
+Values output_of_group(Builder& b, const Operands& in, const Plan& plan, DType type) {
+  if (plan.blocks.size() == 1) return output_of_block(b, in, plan.bytes, type);
   Values outputs, sums;
   for (const Block& block : plan.blocks) {
-    const Values made = output_of_block(b, block_of(b, in, block), plan.bytes);
+    const Values made = output_of_block(b, block_of(b, in, block), plan.bytes, type);
     outputs.push_back(made[0]);
     sums.push_back(made[1]);
   }
@@ -299,69 +301,68 @@ Value for_all_keys(Builder& b, Value some, int64_t keys) {
   return b.pad(some, zeros(b, Type{some.dtype(), {}}), {0, 0, 0, 0}, {0, 0, keys - some.dim(2), 0});
 }
 
-Values gradients_of_group(Builder& b, const Operands& in, const Given& given, const Plan& plan) {
-  const DType dtype = in.q.dtype(), compute = compute_type(dtype);
-  if (plan.blocks.size() == 1) return gradients_of_block(b, in, given, plan.bytes, dtype);
+Values gradients_of_group(Builder& b, const Operands& in, const Given& given, const Plan& plan, DType type) {
+  const DType compute = compute_type(in.q.dtype());
+  if (plan.blocks.size() == 1) return gradients_of_block(b, in, given, plan.bytes, type, type);
   Values of_queries, sums;
   for (const Block& block : plan.blocks) {
     const Values made =
-        gradients_of_block(b, block_of(b, in, block), block_of(b, given, block), plan.bytes, compute);
+        gradients_of_block(b, block_of(b, in, block), block_of(b, given, block), plan.bytes, type, compute);
     of_queries.push_back(made[0]);
     const Values of_keys = {for_all_keys(b, made[1], in.k.dim(2)), for_all_keys(b, made[2], in.k.dim(2))};
     sums = sums.empty() ? of_keys : Values{b.add(sums[0], of_keys[0]), b.add(sums[1], of_keys[1])};
   }
-  return {b.concatenate(of_queries, 2), to(b, sums[0], dtype), to(b, sums[1], dtype)};
+  return {b.concatenate(of_queries, 2), to(b, sums[0], type), to(b, sums[1], type)};
 }
 
-// Reads the operands of a composite from its tensors on. `between`: the number of tensors after v that belong
-// to the gradient.
-Operands operands_of(const stablehlo::Operation& op, size_t first, size_t between) {
-  Operands in{.q = op.operands[first],
-              .k = op.operands[first + 1],
-              .v = op.operands[first + 2],
-              .causal = op.number("causal") != 0,
-              .scale = op.real("scale")};
-  size_t end = op.operands.size();
-  if (op.number("dropout") != 0) {
-    in.p = op.operands[--end];
-    in.seeds = op.operands[--end];
-  }
-  const size_t tensors = first + 3 + between;
-  if (end > tensors) in.mask = op.operands[tensors];
-  return in;
-}
-
-Values forward(Builder& b, const Operands& in, const Plan& plan) {
+Values forward(Builder& b, const Operands& in, const Plan& plan, DType type) {
   const Dims rows(in.q.dims().begin(), in.q.dims().begin() + 3);
-  return each_group(b, in, plan, {none(b, in.q), zeros(b, Type{compute_type(in.q.dtype()), rows})},
+  return each_group(b, in, plan, {none(b, in.q, type), zeros(b, Type{compute_type(in.q.dtype()), rows})},
                     [&](Builder& b, const Part& part, const Values& before) {
-                      const Values made = output_of_group(b, cut(b, in, part), plan);
+                      const Values made = output_of_group(b, cut(b, in, part), plan, type);
                       return Values{put(b, before[0], made[0], part), put(b, before[1], made[1], part)};
                     });
 }
 
-Values gradient(Builder& b, const Operands& in, const Given& given, const Plan& plan) {
-  return each_group(b, in, plan, {none(b, in.q), none(b, in.k), none(b, in.v)},
+Values gradient(Builder& b, const Operands& in, const Given& given, const Plan& plan, DType type) {
+  return each_group(b, in, plan, {none(b, in.q, type), none(b, in.k, type), none(b, in.v, type)},
                     [&](Builder& b, const Part& part, const Values& before) {
-                      const Values made = gradients_of_group(b, cut(b, in, part), cut(b, given, part), plan);
+                      const Values made =
+                          gradients_of_group(b, cut(b, in, part), cut(b, given, part), plan, type);
                       const Part keys = of_keys(b, in, part);
                       return Values{put(b, before[0], made[0], part), put(b, before[1], made[1], keys),
                                     put(b, before[2], made[2], keys)};
                     });
 }
 
+bool divides(const Operands& in, const Plan& plan) {
+  return plan.batch.count() * plan.heads.count() > 1 || plan.blocks.size() > 1 ||
+         parts_of_queries(in, plan.bytes).count() > 1;
+}
+
 }  // namespace groups_detail
 
-Values in_groups(Builder& b, const stablehlo::Operation& composite, const Groups& groups) {
+Values output_in_groups(Builder& b, const Operands& in, const Groups& groups, DType type) {
   using namespace groups_detail;
-  const bool gradients = composite.is_composite(stablehlo::composites::kAttentionGradient);
-  const Operands in = operands_of(composite, gradients ? 1 : 0, gradients ? 2 : 0);
+  if (groups.bytes <= 0) return output_of(b, in, type);
   const Plan plan = plan_of(in, groups);
-  const bool divides = plan.batch.count() * plan.heads.count() > 1 || plan.blocks.size() > 1 ||
-                       parts_of_queries(in, plan.bytes).count() > 1;
-  if (!divides) return {};
-  if (!gradients) return forward(b, in, plan);
-  return gradient(b, in, {composite.operands[0], composite.operands[4], composite.operands[5]}, plan);
+  return divides(in, plan) ? forward(b, in, plan, type) : output_of(b, in, type);
+}
+
+Values gradients_in_groups(Builder& b, const Operands& in, const Given& given, const Groups& groups,
+                           DType type) {
+  using namespace groups_detail;
+  if (groups.bytes <= 0) return gradients_of(b, in, given, type);
+  const Plan plan = plan_of(in, groups);
+  return divides(in, plan) ? gradient(b, in, given, plan, type) : gradients_of(b, in, given, type);
+}
+
+Values in_groups(Builder& b, const stablehlo::Operation& composite, const Groups& groups) {
+  const Composite read = read_composite(composite);
+  const Operands& in = read.in;
+  if (!groups_detail::divides(in, groups_detail::plan_of(in, groups))) return {};
+  return read.given ? gradients_in_groups(b, in, *read.given, groups, in.q.dtype())
+                    : output_in_groups(b, in, groups, in.q.dtype());
 }
 
 }  // namespace sluice::ops::attention

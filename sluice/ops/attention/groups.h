@@ -15,6 +15,12 @@ struct Groups {
   int64_t batch_devices = 1, head_devices = 1;
 };
 
+// Return the results of attention and of its gradient in this type, computed in a loop as in_groups() says,
+// or without one where all scores are few.
+Values output_in_groups(Builder& b, const Operands& in, const Groups& groups, DType type);
+Values gradients_in_groups(Builder& b, const Operands& in, const Given& given, const Groups& groups,
+                           DType type);
+
 // Returns the results of a composite `attention` or `attention_gradient` (stablehlo/composites.h), computed
 // by a loop each of whose rounds makes at most `groups.bytes` bytes of scores on a device. Returns nothing if
 // all scores are no more than that, and no causal mask hides many of them.

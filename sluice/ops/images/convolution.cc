@@ -9,7 +9,7 @@
 #include <functional>
 #include <numeric>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 #include "sluice/ops/images/expand_list.h"
 #include "sluice/stablehlo/composites.h"

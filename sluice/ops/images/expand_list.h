@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 
 namespace sluice::ops {

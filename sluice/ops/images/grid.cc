@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/images/resample.h"
 #include "sluice/ops/indexing/indexing.h"
 #include "sluice/ops/special/special.h"

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/ops/indexing/indexing.h"
 #include "sluice/stablehlo/composites.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/images/pooling.h"
 #include "sluice/ops/images/taps.h"
 #include "sluice/ops/indexing/indexing.h"

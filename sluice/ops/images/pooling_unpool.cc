@@ -1,7 +1,7 @@
 // The inverse of max pooling, and max pooling over randomly placed windows (fractional).
 #include <limits>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/images/pooling.h"
 #include "sluice/ops/indexing/indexing.h"
 

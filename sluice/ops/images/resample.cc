@@ -11,7 +11,7 @@
 #include <cmath>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/images/taps.h"
 
 namespace sluice::ops {

@@ -2,7 +2,7 @@
 #include <span>
 #include <vector>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/indexing/index.h"
 #include "sluice/ops/indexing/indexing.h"
 

@@ -5,7 +5,7 @@
 // The results after the first are the values that LibTorch keeps for the gradient: each index's bag, each
 // bag's size without padding, and for maxima the index that won.
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/indexing/index.h"
 #include "sluice/ops/indexing/indexing.h"
 

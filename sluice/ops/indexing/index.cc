@@ -6,7 +6,7 @@
 
 #include <limits>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/indexing/indexing.h"
 
 namespace sluice::ops {

@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/indexing/index.h"
 #include "sluice/ops/indexing/indexing.h"
 

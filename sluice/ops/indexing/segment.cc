@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/indexing/index.h"
 #include "sluice/ops/indexing/indexing.h"
 

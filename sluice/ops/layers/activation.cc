@@ -2,7 +2,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/random.h"
 #include "sluice/stablehlo/composites.h"
 

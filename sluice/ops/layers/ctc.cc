@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/indexing/indexing.h"
 #include "sluice/ops/layers/loss.h"
 

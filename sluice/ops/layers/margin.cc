@@ -3,7 +3,7 @@
 // A label outside the classes raises in LibTorch; a compiled program cannot raise, so the loss is NaN.
 #include <limits>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/indexing/indexing.h"
 #include "sluice/ops/layers/loss.h"
 

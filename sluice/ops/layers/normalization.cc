@@ -6,7 +6,7 @@
 // returned in the parameters' type, as LibTorch does (f32 with f32 weights).
 #include <algorithm>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/collective.h"
 #include "sluice/ops/common.h"
 #include "sluice/stablehlo/composites.h"
@@ -49,7 +49,7 @@ struct Moments {
 };
 
 Moments moments(Builder& b, Value x, const Dims& dims) {
-  const Centred c = centre(b, x, dims);
+  const Centred c = centre(b, x, dims, /*infinite=*/true);
   const Value squares = b.reduce_sum(b.multiply(c.distances, c.distances), dims);
   return {c.mean, divided(b, squares, elements(x, dims)), c.distances};
 }

@@ -12,7 +12,7 @@
 #include <span>
 #include <utility>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/common.h"
 #include "sluice/stablehlo/composites.h"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/indexing/indexing.h"
 #include "sluice/ops/linear_algebra/matrices.h"
 

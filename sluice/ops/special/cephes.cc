@@ -175,9 +175,9 @@ Value j0(Builder& b, Value x) {
 Value j1(Builder& b, Value x) {
   const Value size = b.abs(x), square = b.multiply(x, x);
   const Value near =
-      b.multiply(b.multiply(ratio(b, square, kJ1ROver, kJ1RUnder), size), between_zeros(b, square, kZeros1));
-  const Value result = b.select(is_near(b, size, 5), near, kFar1(b, size, false));
-  return b.select(is_less(b, x, 0), b.negate(result), result);
+      b.multiply(b.multiply(ratio(b, square, kJ1ROver, kJ1RUnder), x), between_zeros(b, square, kZeros1));
+  const Value far = kFar1(b, size, false);
+  return b.select(is_near(b, size, 5), near, b.select(is_less(b, x, 0), b.negate(far), far));
 }
 
 // Corrects the result of a function that is undefined below 0 and has a pole at 0.

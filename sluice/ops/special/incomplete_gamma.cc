@@ -8,7 +8,7 @@
 #include <functional>
 #include <numbers>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/ops/special/special.h"
 
 namespace sluice::ops::special {

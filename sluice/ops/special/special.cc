@@ -7,7 +7,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::ops::special {
 namespace {

@@ -2,71 +2,74 @@ module @sluice attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 1 
   func.func public @main(%arg0: tensor<8x4x32x32xf32>, %arg1: tensor<8x4x32x32xf32>, %arg2: tensor<4xf32>, %arg3: tensor<4xf32>) -> (tensor<8x4x32x32xf32>, tensor<4xf32>, tensor<4xf32>) {
     %0 = "stablehlo.slice"(%arg0) {start_indices = array<i64: 0, 0, 0, 0>, limit_indices = array<i64: 1, 4, 1, 1>, strides = array<i64: 1, 1, 1, 1>} : (tensor<8x4x32x32xf32>) -> tensor<1x4x1x1xf32>
     %1 = "stablehlo.reshape"(%0) : (tensor<1x4x1x1xf32>) -> tensor<4xf32>
-    %2 = "stablehlo.broadcast_in_dim"(%1) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %3 = "stablehlo.subtract"(%arg0, %2) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %4 = "stablehlo.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
-    %6 = "stablehlo.reduce"(%3, %4) ({
+    %2 = "stablehlo.constant"() {value = dense<0.0> : tensor<4xf32>} : () -> tensor<4xf32>
+    %3 = "stablehlo.is_finite"(%1) : (tensor<4xf32>) -> tensor<4xi1>
+    %4 = "stablehlo.select"(%3, %1, %2) : (tensor<4xi1>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %5 = "stablehlo.broadcast_in_dim"(%4) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %6 = "stablehlo.subtract"(%arg0, %5) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %7 = "stablehlo.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+    %9 = "stablehlo.reduce"(%6, %7) ({
     ^bb0(%b0: tensor<f32>, %b1: tensor<f32>):
-      %5 = "stablehlo.add"(%b0, %b1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%5) : (tensor<f32>) -> ()
+      %8 = "stablehlo.add"(%b0, %b1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%8) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0, 2, 3>} : (tensor<8x4x32x32xf32>, tensor<f32>) -> tensor<4xf32>
-    %7 = "stablehlo.constant"() {value = dense<8192.0> : tensor<4xf32>} : () -> tensor<4xf32>
-    %8 = "stablehlo.divide"(%6, %7) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %9 = "stablehlo.add"(%1, %8) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %10 = "stablehlo.broadcast_in_dim"(%8) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %11 = "stablehlo.subtract"(%3, %10) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %12 = "stablehlo.multiply"(%11, %11) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %14 = "stablehlo.reduce"(%12, %4) ({
+    %10 = "stablehlo.constant"() {value = dense<8192.0> : tensor<4xf32>} : () -> tensor<4xf32>
+    %11 = "stablehlo.divide"(%9, %10) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %12 = "stablehlo.add"(%4, %11) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %13 = "stablehlo.broadcast_in_dim"(%11) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %14 = "stablehlo.subtract"(%6, %13) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %15 = "stablehlo.multiply"(%14, %14) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %17 = "stablehlo.reduce"(%15, %7) ({
     ^bb0(%b2: tensor<f32>, %b3: tensor<f32>):
-      %13 = "stablehlo.add"(%b2, %b3) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%13) : (tensor<f32>) -> ()
+      %16 = "stablehlo.add"(%b2, %b3) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%16) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0, 2, 3>} : (tensor<8x4x32x32xf32>, tensor<f32>) -> tensor<4xf32>
-    %15 = "stablehlo.divide"(%14, %7) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %16 = "stablehlo.constant"() {value = dense<1.0e-05> : tensor<f32>} : () -> tensor<f32>
-    %17 = "stablehlo.broadcast_in_dim"(%16) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<4xf32>
-    %18 = "stablehlo.add"(%15, %17) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %19 = "stablehlo.rsqrt"(%18) : (tensor<4xf32>) -> tensor<4xf32>
-    %20 = "stablehlo.constant"() {value = dense<1.0001221> : tensor<4xf32>} : () -> tensor<4xf32>
-    %21 = "stablehlo.multiply"(%15, %20) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %22 = "stablehlo.multiply"(%19, %arg2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %23 = "stablehlo.broadcast_in_dim"(%22) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %24 = "stablehlo.broadcast_in_dim"(%9) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %25 = "stablehlo.subtract"(%arg0, %24) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %26 = "stablehlo.multiply"(%25, %23) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %27 = "stablehlo.broadcast_in_dim"(%arg2) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %28 = "stablehlo.add"(%26, %27) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %29 = "stablehlo.constant"() {value = dense<0.0> : tensor<8x4x32x32xf32>} : () -> tensor<8x4x32x32xf32>
-    %30 = "stablehlo.maximum"(%28, %29) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %31 = "stablehlo.constant"() {value = dense<1.0> : tensor<8x4x32x32xf32>} : () -> tensor<8x4x32x32xf32>
-    %32 = "stablehlo.broadcast_in_dim"(%4) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<8x4x32x32xf32>
-    %33 = "stablehlo.compare"(%30, %32) {comparison_direction = #stablehlo<comparison_direction LE>} : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xi1>
-    %34 = "stablehlo.select"(%33, %29, %arg1) : (tensor<8x4x32x32xi1>, tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %35 = "stablehlo.broadcast_in_dim"(%19) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %36 = "stablehlo.broadcast_in_dim"(%9) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %37 = "stablehlo.subtract"(%arg0, %36) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %38 = "stablehlo.multiply"(%37, %35) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %40 = "stablehlo.reduce"(%34, %4) ({
+    %18 = "stablehlo.divide"(%17, %10) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %19 = "stablehlo.constant"() {value = dense<1.0e-05> : tensor<f32>} : () -> tensor<f32>
+    %20 = "stablehlo.broadcast_in_dim"(%19) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<4xf32>
+    %21 = "stablehlo.add"(%18, %20) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %22 = "stablehlo.rsqrt"(%21) : (tensor<4xf32>) -> tensor<4xf32>
+    %23 = "stablehlo.constant"() {value = dense<1.0001221> : tensor<4xf32>} : () -> tensor<4xf32>
+    %24 = "stablehlo.multiply"(%18, %23) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %25 = "stablehlo.multiply"(%22, %arg2) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %26 = "stablehlo.broadcast_in_dim"(%25) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %27 = "stablehlo.broadcast_in_dim"(%12) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %28 = "stablehlo.subtract"(%arg0, %27) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %29 = "stablehlo.multiply"(%28, %26) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %30 = "stablehlo.broadcast_in_dim"(%arg2) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %31 = "stablehlo.add"(%29, %30) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %32 = "stablehlo.constant"() {value = dense<0.0> : tensor<8x4x32x32xf32>} : () -> tensor<8x4x32x32xf32>
+    %33 = "stablehlo.maximum"(%31, %32) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %34 = "stablehlo.constant"() {value = dense<1.0> : tensor<8x4x32x32xf32>} : () -> tensor<8x4x32x32xf32>
+    %35 = "stablehlo.broadcast_in_dim"(%7) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<8x4x32x32xf32>
+    %36 = "stablehlo.compare"(%33, %35) {comparison_direction = #stablehlo<comparison_direction LE>} : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xi1>
+    %37 = "stablehlo.select"(%36, %32, %arg1) : (tensor<8x4x32x32xi1>, tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %38 = "stablehlo.broadcast_in_dim"(%22) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %39 = "stablehlo.broadcast_in_dim"(%12) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %40 = "stablehlo.subtract"(%arg0, %39) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %41 = "stablehlo.multiply"(%40, %38) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %43 = "stablehlo.reduce"(%37, %7) ({
     ^bb0(%b4: tensor<f32>, %b5: tensor<f32>):
-      %39 = "stablehlo.add"(%b4, %b5) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%39) : (tensor<f32>) -> ()
-    }) {dimensions = array<i64: 0, 2, 3>} : (tensor<8x4x32x32xf32>, tensor<f32>) -> tensor<4xf32>
-    %41 = "stablehlo.multiply"(%34, %38) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %43 = "stablehlo.reduce"(%41, %4) ({
-    ^bb0(%b6: tensor<f32>, %b7: tensor<f32>):
-      %42 = "stablehlo.add"(%b6, %b7) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      %42 = "stablehlo.add"(%b4, %b5) : (tensor<f32>, tensor<f32>) -> tensor<f32>
       "stablehlo.return"(%42) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 0, 2, 3>} : (tensor<8x4x32x32xf32>, tensor<f32>) -> tensor<4xf32>
-    %44 = "stablehlo.multiply"(%19, %arg3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %45 = "stablehlo.constant"() {value = dense<0.00012207031> : tensor<4xf32>} : () -> tensor<4xf32>
-    %46 = "stablehlo.multiply"(%40, %45) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %47 = "stablehlo.multiply"(%43, %45) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-    %48 = "stablehlo.broadcast_in_dim"(%46) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %49 = "stablehlo.subtract"(%34, %48) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %50 = "stablehlo.broadcast_in_dim"(%47) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %51 = "stablehlo.multiply"(%38, %50) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %52 = "stablehlo.subtract"(%49, %51) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    %53 = "stablehlo.broadcast_in_dim"(%44) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
-    %54 = "stablehlo.multiply"(%52, %53) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
-    "func.return"(%54, %43, %40) : (tensor<8x4x32x32xf32>, tensor<4xf32>, tensor<4xf32>) -> ()
+    %44 = "stablehlo.multiply"(%37, %41) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %46 = "stablehlo.reduce"(%44, %7) ({
+    ^bb0(%b6: tensor<f32>, %b7: tensor<f32>):
+      %45 = "stablehlo.add"(%b6, %b7) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%45) : (tensor<f32>) -> ()
+    }) {dimensions = array<i64: 0, 2, 3>} : (tensor<8x4x32x32xf32>, tensor<f32>) -> tensor<4xf32>
+    %47 = "stablehlo.multiply"(%22, %arg3) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %48 = "stablehlo.constant"() {value = dense<0.00012207031> : tensor<4xf32>} : () -> tensor<4xf32>
+    %49 = "stablehlo.multiply"(%43, %48) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %50 = "stablehlo.multiply"(%46, %48) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    %51 = "stablehlo.broadcast_in_dim"(%49) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %52 = "stablehlo.subtract"(%37, %51) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %53 = "stablehlo.broadcast_in_dim"(%50) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %54 = "stablehlo.multiply"(%41, %53) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %55 = "stablehlo.subtract"(%52, %54) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    %56 = "stablehlo.broadcast_in_dim"(%47) {broadcast_dimensions = array<i64: 1>} : (tensor<4xf32>) -> tensor<8x4x32x32xf32>
+    %57 = "stablehlo.multiply"(%55, %56) : (tensor<8x4x32x32xf32>, tensor<8x4x32x32xf32>) -> tensor<8x4x32x32xf32>
+    "func.return"(%57, %46, %43) : (tensor<8x4x32x32xf32>, tensor<4xf32>, tensor<4xf32>) -> ()
   }
 }

@@ -2,36 +2,39 @@ module @sluice attributes {mhlo.num_replicas = 1 : i32, mhlo.num_partitions = 1 
   func.func public @main(%arg0: tensor<128x256xf32>, %arg1: tensor<256xf32>) -> (tensor<128x256xf32>, tensor<128x1xf32>, tensor<128x1xf32>) {
     %0 = "stablehlo.slice"(%arg0) {start_indices = array<i64: 0, 0>, limit_indices = array<i64: 128, 1>, strides = array<i64: 1, 1>} : (tensor<128x256xf32>) -> tensor<128x1xf32>
     %1 = "stablehlo.reshape"(%0) : (tensor<128x1xf32>) -> tensor<128xf32>
-    %2 = "stablehlo.broadcast_in_dim"(%1) {broadcast_dimensions = array<i64: 0>} : (tensor<128xf32>) -> tensor<128x256xf32>
-    %3 = "stablehlo.subtract"(%arg0, %2) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
-    %4 = "stablehlo.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
-    %6 = "stablehlo.reduce"(%3, %4) ({
+    %2 = "stablehlo.constant"() {value = dense<0.0> : tensor<128xf32>} : () -> tensor<128xf32>
+    %3 = "stablehlo.is_finite"(%1) : (tensor<128xf32>) -> tensor<128xi1>
+    %4 = "stablehlo.select"(%3, %1, %2) : (tensor<128xi1>, tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+    %5 = "stablehlo.broadcast_in_dim"(%4) {broadcast_dimensions = array<i64: 0>} : (tensor<128xf32>) -> tensor<128x256xf32>
+    %6 = "stablehlo.subtract"(%arg0, %5) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
+    %7 = "stablehlo.constant"() {value = dense<0.0> : tensor<f32>} : () -> tensor<f32>
+    %9 = "stablehlo.reduce"(%6, %7) ({
     ^bb0(%b0: tensor<f32>, %b1: tensor<f32>):
-      %5 = "stablehlo.add"(%b0, %b1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%5) : (tensor<f32>) -> ()
+      %8 = "stablehlo.add"(%b0, %b1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%8) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 1>} : (tensor<128x256xf32>, tensor<f32>) -> tensor<128xf32>
-    %7 = "stablehlo.constant"() {value = dense<256.0> : tensor<128xf32>} : () -> tensor<128xf32>
-    %8 = "stablehlo.divide"(%6, %7) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
-    %9 = "stablehlo.add"(%1, %8) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
-    %10 = "stablehlo.broadcast_in_dim"(%8) {broadcast_dimensions = array<i64: 0>} : (tensor<128xf32>) -> tensor<128x256xf32>
-    %11 = "stablehlo.subtract"(%3, %10) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
-    %12 = "stablehlo.multiply"(%11, %11) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
-    %14 = "stablehlo.reduce"(%12, %4) ({
+    %10 = "stablehlo.constant"() {value = dense<256.0> : tensor<128xf32>} : () -> tensor<128xf32>
+    %11 = "stablehlo.divide"(%9, %10) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+    %12 = "stablehlo.add"(%4, %11) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+    %13 = "stablehlo.broadcast_in_dim"(%11) {broadcast_dimensions = array<i64: 0>} : (tensor<128xf32>) -> tensor<128x256xf32>
+    %14 = "stablehlo.subtract"(%6, %13) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
+    %15 = "stablehlo.multiply"(%14, %14) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
+    %17 = "stablehlo.reduce"(%15, %7) ({
     ^bb0(%b2: tensor<f32>, %b3: tensor<f32>):
-      %13 = "stablehlo.add"(%b2, %b3) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-      "stablehlo.return"(%13) : (tensor<f32>) -> ()
+      %16 = "stablehlo.add"(%b2, %b3) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+      "stablehlo.return"(%16) : (tensor<f32>) -> ()
     }) {dimensions = array<i64: 1>} : (tensor<128x256xf32>, tensor<f32>) -> tensor<128xf32>
-    %15 = "stablehlo.divide"(%14, %7) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
-    %16 = "stablehlo.constant"() {value = dense<1.0e-05> : tensor<f32>} : () -> tensor<f32>
-    %17 = "stablehlo.broadcast_in_dim"(%16) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<128xf32>
-    %18 = "stablehlo.add"(%15, %17) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
-    %19 = "stablehlo.rsqrt"(%18) : (tensor<128xf32>) -> tensor<128xf32>
-    %20 = "stablehlo.broadcast_in_dim"(%19) {broadcast_dimensions = array<i64: 0>} : (tensor<128xf32>) -> tensor<128x256xf32>
-    %21 = "stablehlo.multiply"(%11, %20) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
-    %22 = "stablehlo.broadcast_in_dim"(%arg1) {broadcast_dimensions = array<i64: 1>} : (tensor<256xf32>) -> tensor<128x256xf32>
-    %23 = "stablehlo.multiply"(%21, %22) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
-    %24 = "stablehlo.reshape"(%9) : (tensor<128xf32>) -> tensor<128x1xf32>
-    %25 = "stablehlo.reshape"(%19) : (tensor<128xf32>) -> tensor<128x1xf32>
-    "func.return"(%23, %24, %25) : (tensor<128x256xf32>, tensor<128x1xf32>, tensor<128x1xf32>) -> ()
+    %18 = "stablehlo.divide"(%17, %10) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+    %19 = "stablehlo.constant"() {value = dense<1.0e-05> : tensor<f32>} : () -> tensor<f32>
+    %20 = "stablehlo.broadcast_in_dim"(%19) {broadcast_dimensions = array<i64>} : (tensor<f32>) -> tensor<128xf32>
+    %21 = "stablehlo.add"(%18, %20) : (tensor<128xf32>, tensor<128xf32>) -> tensor<128xf32>
+    %22 = "stablehlo.rsqrt"(%21) : (tensor<128xf32>) -> tensor<128xf32>
+    %23 = "stablehlo.broadcast_in_dim"(%22) {broadcast_dimensions = array<i64: 0>} : (tensor<128xf32>) -> tensor<128x256xf32>
+    %24 = "stablehlo.multiply"(%14, %23) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
+    %25 = "stablehlo.broadcast_in_dim"(%arg1) {broadcast_dimensions = array<i64: 1>} : (tensor<256xf32>) -> tensor<128x256xf32>
+    %26 = "stablehlo.multiply"(%24, %25) : (tensor<128x256xf32>, tensor<128x256xf32>) -> tensor<128x256xf32>
+    %27 = "stablehlo.reshape"(%12) : (tensor<128xf32>) -> tensor<128x1xf32>
+    %28 = "stablehlo.reshape"(%22) : (tensor<128xf32>) -> tensor<128x1xf32>
+    "func.return"(%26, %27, %28) : (tensor<128x256xf32>, tensor<128x1xf32>, tensor<128x1xf32>) -> ()
   }
 }

@@ -1,7 +1,10 @@
 #include "sluice/patterns/loops/kept.h"
 
 #include <algorithm>
+#include <array>
 #include <string_view>
+
+#include "sluice/stablehlo/builder/elementwise.h"
 
 namespace sluice::patterns {
 namespace {
@@ -15,49 +18,10 @@ constexpr size_t kSmall = 8;
 
 // Returns whether the operation makes each element from few elements of its operands.
 bool is_cheap(const Operation& op) {
-  static const auto* all = new std::unordered_set<std::string_view>{"abs",
-                                                                    "add",
-                                                                    "and",
-                                                                    "bitcast_convert",
-                                                                    "cbrt",
-                                                                    "ceil",
-                                                                    "clamp",
-                                                                    "compare",
-                                                                    "concatenate",
-                                                                    "cosine",
-                                                                    "divide",
-                                                                    "erf",
-                                                                    "exponential",
-                                                                    "floor",
-                                                                    "iota",
-                                                                    "log",
-                                                                    "logistic",
-                                                                    "maximum",
-                                                                    "minimum",
-                                                                    "multiply",
-                                                                    "negate",
-                                                                    "not",
-                                                                    "or",
-                                                                    "power",
-                                                                    "remainder",
-                                                                    "reverse",
-                                                                    "rsqrt",
-                                                                    "select",
-                                                                    "shift_left",
-                                                                    "shift_right_arithmetic",
-                                                                    "sign",
-                                                                    "sine",
-                                                                    "sqrt",
-                                                                    "subtract",
-                                                                    "shift_right_logical",
-                                                                    "tanh",
-                                                                    "is_finite",
-                                                                    "xor",
-                                                                    "log_plus_one",
-                                                                    "exponential_minus_one",
-                                                                    "pad",
-                                                                    "round_nearest_even"};
-  return only_moves(op) || all->contains(std::string_view(op.name).substr(op.name.find('.') + 1));
+  constexpr auto kOthers =
+      std::to_array<std::string_view>({"chlo.erf", "stablehlo.bitcast_convert", "stablehlo.concatenate",
+                                       "stablehlo.iota", "stablehlo.pad", "stablehlo.reverse"});
+  return only_moves(op) || is_elementwise(op) || std::ranges::find(kOthers, op.name) != kOthers.end();
 }
 
 // Decides which operations stay outside of a loop, from the last one of a round to the first.

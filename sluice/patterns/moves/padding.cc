@@ -9,7 +9,6 @@
 //
 // The values in the padding may be anything, also NaN, except where Longer::zeros says 0.
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -17,6 +16,7 @@
 #include "sluice/patterns/calls.h"
 #include "sluice/patterns/moves/constants.h"
 #include "sluice/patterns/table.h"
+#include "sluice/stablehlo/builder/elementwise.h"
 #include "sluice/stablehlo/splat.h"
 
 namespace sluice::patterns {
@@ -33,55 +33,6 @@ struct Longer {
 
 bool contains(const Dims& list, int64_t item) {
   return std::find(list.begin(), list.end(), item) != list.end();
-}
-
-bool is_elementwise(const Operation& op) {
-  constexpr auto kNames = std::to_array<std::string_view>({"abs",
-                                                           "add",
-                                                           "and",
-                                                           "atan2",
-                                                           "cbrt",
-                                                           "ceil",
-                                                           "clamp",
-                                                           "compare",
-                                                           "convert",
-                                                           "cosine",
-                                                           "divide",
-                                                           "exponential",
-                                                           "exponential_minus_one",
-                                                           "floor",
-                                                           "imag",
-                                                           "is_finite",
-                                                           "log",
-                                                           "log_plus_one",
-                                                           "logistic",
-                                                           "maximum",
-                                                           "minimum",
-                                                           "multiply",
-                                                           "negate",
-                                                           "not",
-                                                           "or",
-                                                           "popcnt",
-                                                           "power",
-                                                           "real",
-                                                           "remainder",
-                                                           "round_nearest_afz",
-                                                           "round_nearest_even",
-                                                           "rsqrt",
-                                                           "select",
-                                                           "shift_left",
-                                                           "shift_right_arithmetic",
-                                                           "shift_right_logical",
-                                                           "sign",
-                                                           "sine",
-                                                           "sqrt",
-                                                           "subtract",
-                                                           "tanh",
-                                                           "xor"});
-  constexpr std::string_view kPrefix = "stablehlo.";
-  if (op.name.compare(0, kPrefix.size(), kPrefix) != 0) return false;
-  const std::string_view name = std::string_view(op.name).substr(kPrefix.size());
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 // The dimensions of a product's operand that are neither in a batch nor summed.

@@ -1,6 +1,8 @@
-// Element-wise operations.
+#include "sluice/stablehlo/builder/elementwise.h"
+
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "sluice/stablehlo/builder/impl.h"
 
@@ -38,6 +40,62 @@ void check_chlo_name(const Names& names, std::string_view name, std::string_view
 
 }  // namespace
 
+bool is_elementwise(const Operation& op) {
+  // Sorted.
+  static constexpr auto kNames = std::to_array<std::string_view>({
+      "abs",
+      "add",
+      "and",
+      "atan2",
+      "cbrt",
+      "ceil",
+      "clamp",
+      "compare",
+      "complex",
+      "convert",
+      "cosine",
+      "count_leading_zeros",
+      "divide",
+      "exponential",
+      "exponential_minus_one",
+      "floor",
+      "imag",
+      "is_finite",
+      "log",
+      "log_plus_one",
+      "logistic",
+      "maximum",
+      "minimum",
+      "multiply",
+      "negate",
+      "not",
+      "or",
+      "popcnt",
+      "power",
+      "real",
+      "reduce_precision",
+      "remainder",
+      "round_nearest_afz",
+      "round_nearest_even",
+      "rsqrt",
+      "select",
+      "shift_left",
+      "shift_right_arithmetic",
+      "shift_right_logical",
+      "sign",
+      "sine",
+      "sqrt",
+      "subtract",
+      "tan",
+      "tanh",
+      "xor",
+  });
+  static_assert(std::ranges::is_sorted(kNames));
+  constexpr std::string_view kPrefix = "stablehlo.";
+  return op.name.starts_with(kPrefix) &&
+         std::ranges::binary_search(kNames, std::string_view(op.name).substr(kPrefix.size()));
+}
+
 Value Builder::Impl::unary(std::string_view op, Value x, unsigned allowed) {
   use(op, x);
   check_dtype(op, x, allowed);
@@ -60,12 +118,18 @@ bool Builder::Impl::spell_out_nan(Value v) const {
 }
 
 // The compiler's own operation keeps the first operand's NaN everywhere, but XLA's CPU backend drops the
-// second operand's. So a constant goes second.
+// second operand's. So a constant goes second. XLA makes a clamp of a maximum and a minimum with constants in
+// a row, and the constants go first in a clamp, so the second one is spelled out.
 Value Builder::Impl::extreme(std::string_view op, Value a, Value b, Compare wins) {
   use(op, {a, b});
   check_dtype(op, a, kAnything & ~kComplex);
-  if (!spell_out_nan(a) || info(b).constant) return binary(op, a, b, kAnything);
-  if (info(a).constant) return binary(op, b, a, kAnything);
+  if (!spell_out_nan(a)) return binary(op, a, b, kAnything);
+  if (info(a).constant) std::swap(a, b);
+  if (info(b).constant && !info(a).bounded) {
+    const Value result = binary(op, a, b, kAnything);
+    values[static_cast<size_t>(result.id_)].bounded = true;
+    return result;
+  }
   check_same(op, a, b);
   return owner->composite(op, {a, b}, {}, [&] {
     const Value first = owner->or_(owner->compare(a, b, wins), owner->compare(a, a, Compare::kNe));

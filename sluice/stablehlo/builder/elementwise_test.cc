@@ -1,3 +1,5 @@
+#include "sluice/stablehlo/builder/elementwise.h"
+
 #include "sluice/stablehlo/test_support.h"
 
 namespace sluice::stablehlo::testing {
@@ -125,6 +127,25 @@ TEST(Elementwise, MaximumIsSpelledOutOnlyWhereANaNCouldBeLost) {
   EXPECT_EQ(operations(true, f32({2}), true), 2u);
   EXPECT_EQ(operations(true, s32({2}), false), 2u);
   EXPECT_EQ(operations(false, f32({2}), false), 2u);
+
+  Builder b;  // two bounds in a row would become a clamp
+  const Value x = b.parameter(f32({2}));
+  const Value bounded = b.maximum(x, b.splat(-1, x.type()));
+  const size_t before = b.operations();
+  (void)b.minimum(bounded, b.splat(1, x.type()));
+  EXPECT_EQ(b.operations() - before, 5u);
+}
+
+TEST(Elementwise, IsKnownByName) {
+  const auto named = [](const char* name) {
+    Operation op;
+    op.name = name;
+    return is_elementwise(op);
+  };
+  for (const char* name : {"stablehlo.abs", "stablehlo.select", "stablehlo.tanh", "stablehlo.xor"})
+    EXPECT_TRUE(named(name)) << name;
+  for (const char* name : {"add", "chlo.erf", "stablehlo.", "stablehlo.reduce", "stablehlo.reverse"})
+    EXPECT_FALSE(named(name)) << name;
 }
 
 TEST(Constants, Refusals) {

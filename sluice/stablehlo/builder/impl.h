@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/stablehlo/builder.h"
 #include "sluice/stablehlo/operation.h"
 
@@ -36,6 +36,8 @@ template <typename... Pieces>
   throw_error(Code::kInvalidArgument, base::str(op, ": ", pieces...));
 }
 
+// Appends the number's digits.
+void append_number(std::string& text, int64_t value);
 // Returns "[1, 2, 3]".
 std::string list_text(std::span<const int64_t> values);
 std::string padding_text(const Padding& padding);
@@ -48,6 +50,8 @@ bool all_removable(const std::vector<Block>& bodies);
 // The operations whose bodies must consist of one operation that plugins recognise.
 constexpr std::string_view kAllReduce = "stablehlo.all_reduce";
 constexpr std::string_view kReduceScatter = "stablehlo.reduce_scatter";
+// The operation of Rewriter::manual().
+constexpr std::string_view kManual = "sdy.manual_computation";
 
 // A mask of the element types that an operation takes.
 enum DTypes : unsigned { kPredicates = 1, kSigned = 2, kUnsigned = 4, kFloats = 8, kComplex = 16 };
@@ -72,6 +76,7 @@ struct Builder::Impl {
     int32_t number;
     char kind;              // 'p' a parameter, 'b' a block's argument, 'v' an operation's result
     bool constant = false;  // known to hold one number everywhere, and not a NaN
+    bool bounded = false;   // the compiler's own maximum or minimum of a value and a constant
   };
   struct SplatKey {
     const TypeEntry* type;
@@ -155,7 +160,7 @@ struct Builder::Impl {
   std::string precision_text() const;
 
   // Text.
-  void append_block(std::string& text, const Block& block, size_t depth) const;
+  void append_block(std::string& text, const Block& block, size_t depth, std::string_view ending) const;
   void append_operation(std::string& text, const Operation& op, size_t depth) const;
   void append_name(std::string& text, Value v) const;
   void append_names(std::string& text, std::span<const Value> list) const;
