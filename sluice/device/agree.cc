@@ -1,9 +1,12 @@
 #include "sluice/device/agree.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
+#include <utility>
 
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/strings.h"
@@ -39,6 +42,9 @@ base::Status check_plugins(const std::vector<Opened>& all) {
     if (all[p].devices.size() != all[0].devices.size())
       return refuse("process 0 drives ", all[0].devices.size(), " devices, process ", p, " drives ",
                     all[p].devices.size(), ": give each process equally many (--devices)");
+    if (all[0].told_slices > 1 && all[p].kind != all[0].kind)
+      return refuse("process 0 has devices of ", all[0].kind, ", process ", p, " of ", all[p].kind,
+                    ": all slices of a run must be of one type");
   }
   return {};
 }
@@ -66,6 +72,34 @@ base::Status check_numbers(const std::vector<Opened>& all, const std::string& la
   return {};
 }
 
+// Returns the slice of a process: the plugin's number, else the launcher's.
+int slice_of(const Opened& one) { return one.slice >= 0 ? one.slice : one.told_slice; }
+
+// Compares what the plugin knows of slices with what the launcher says.
+base::Status check_slices(const std::vector<Opened>& all, const std::string& launcher) {
+  std::map<int, size_t> processes;  // of each slice
+  for (const Opened& one : all) ++processes[slice_of(one)];
+  const int told = all[0].told_slices;
+  const bool plugin_knows = all[0].slice >= 0;
+  if (told > 1 && plugin_knows && processes.size() != static_cast<size_t>(told))
+    return refuse(launcher, " started processes for ", told,
+                  " slices (MEGASCALE_NUM_SLICES), but the plugin (", all[0].plugin,
+                  ") knows the devices of ", processes.size(),
+                  ": start the processes of all slices, and of no others");
+  for (size_t p = 0; p < all.size(); ++p) {
+    const Opened& one = all[p];
+    if (told > 1 && plugin_knows && one.slice != one.told_slice)
+      return refuse("process ", p, " of ", launcher, " is in slice ", one.slice,
+                    " by its plugin, but in slice ", one.told_slice,
+                    " by MEGASCALE_SLICE_ID: number the slices as the plugin does");
+    if (processes[slice_of(one)] != processes[slice_of(all[0])])
+      return refuse("slice ", slice_of(all[0]), " has ", processes[slice_of(all[0])], " processes, slice ",
+                    slice_of(one), " has ", processes[slice_of(one)],
+                    ": all slices of a run must have the same topology");
+  }
+  return {};
+}
+
 base::Status check_driven_once(const std::vector<Opened>& all) {
   std::set<int> seen;
   for (const Opened& one : all) {
@@ -80,40 +114,56 @@ base::Status check_driven_once(const std::vector<Opened>& all) {
 }  // namespace
 
 std::string to_text(const Opened& opened) {
-  return base::str(opened.process_index, ' ', opened.processes, ' ', opened.spans_processes ? 1 : 0, '\n',
-                   base::join(opened.devices, " "), '\n', opened.plugin);
+  return base::str(opened.process_index, ' ', opened.processes, ' ', opened.spans_processes ? 1 : 0, ' ',
+                   opened.slice, ' ', opened.told_slice, ' ', opened.told_slices, '\n',
+                   base::join(opened.devices, " "), '\n', base::printable_line(opened.kind), '\n',
+                   opened.plugin);
 }
 
 base::Result<Opened> opened_from(std::string_view text) {
   const size_t first = text.find('\n');
   const size_t second = first == std::string_view::npos ? first : text.find('\n', first + 1);
-  if (second == std::string_view::npos)
+  const size_t third = second == std::string_view::npos ? second : text.find('\n', second + 1);
+  if (third == std::string_view::npos)
     return base::fail(Code::kInternal, "another process told \"", shown(text), "\" of its devices");
   SLUICE_TRY(const std::vector<int> head, numbers_of(text.substr(0, first)));
-  if (head.size() != 3)
+  if (head.size() != 6)
     return base::fail(Code::kInternal, "another process told \"", shown(text), "\" of its devices");
   Opened opened;
   opened.process_index = head[0];
   opened.processes = head[1];
   opened.spans_processes = head[2] != 0;
+  opened.slice = head[3];
+  opened.told_slice = head[4];
+  opened.told_slices = head[5];
   SLUICE_TRY(opened.devices, numbers_of(text.substr(first + 1, second - first - 1)));
-  opened.plugin = base::printable(text.substr(second + 1));
+  opened.kind = base::printable(text.substr(second + 1, std::min<size_t>(third - second - 1, 200)));
+  opened.plugin = base::printable(text.substr(third + 1));
   return opened;
 }
 
 base::Result<Agreement> agree(const std::vector<Opened>& all, int self, const std::string& launcher) {
   SLUICE_OK(check_plugins(all));
   const Opened& own = all[static_cast<size_t>(self)];
-  if (!own.spans_processes) return Agreement{self, own.devices};
+  if (!own.spans_processes) return Agreement{self, own.devices, {}, {}};
   SLUICE_OK(check_numbers(all, launcher));
+  SLUICE_OK(check_slices(all, launcher));
   SLUICE_OK(check_driven_once(all));
-  Agreement result{own.process_index, {}};
-  std::vector<const Opened*> in_order(all.size());
-  for (const Opened& one : all) in_order[static_cast<size_t>(one.process_index)] = &one;
-  for (const Opened* one : in_order)
-    result.devices.insert(result.devices.end(), one->devices.begin(), one->devices.end());
-  if (own.process_index != self)
-    base::info("process ", self, " of ", launcher, " is number ", own.process_index,
+  std::vector<const Opened*> in_order;
+  for (const Opened& one : all) in_order.push_back(&one);
+  std::sort(in_order.begin(), in_order.end(), [](const Opened* a, const Opened* b) {
+    return std::pair(slice_of(*a), a->process_index) < std::pair(slice_of(*b), b->process_index);
+  });
+  Agreement result;
+  for (size_t p = 0; p < in_order.size(); ++p) {
+    const Opened& one = *in_order[p];
+    if (&one == &own) result.process_index = static_cast<int>(p);
+    result.devices.insert(result.devices.end(), one.devices.begin(), one.devices.end());
+    result.slice_of.insert(result.slice_of.end(), one.devices.size(), slice_of(one));
+    result.process_of.insert(result.process_of.end(), one.devices.size(), static_cast<int64_t>(p));
+  }
+  if (result.process_index != self)
+    base::info("process ", self, " of ", launcher, " is number ", result.process_index,
                " to the plugin, whose numbers decide which replica is which");
   return result;
 }

@@ -17,6 +17,9 @@ struct Opened {
   int processes = 1;             // the processes that share the plugin's devices; 1 if it knows of no other
   std::vector<int> devices;      // global numbers of this process's devices, in its replicas' order
   bool spans_processes = false;  // whether the plugin's programs have the replicas of all processes
+  int slice = -1;                // the TPU slice of its devices by the plugin; -1: the plugin knows of none
+  int told_slice = 0, told_slices = 1;  // its slice and their number, as the launcher says
+  std::string kind = {};                // of its devices: "TPU v5p"
 };
 std::string to_text(const Opened& opened);
 base::Result<Opened> opened_from(std::string_view text);
@@ -24,13 +27,24 @@ base::Result<Opened> opened_from(std::string_view text);
 struct Agreement {
   int process_index = 0;     // among the replicas: this process's first is process_index × its replicas
   std::vector<int> devices;  // the devices of a program's replicas, in their order
+  // [device] its slice and its process; empty for plugins whose programs do not span processes.
+  std::vector<int64_t> slice_of = {}, process_of = {};
 };
 
 // Agrees for process `self`, counted as `launcher` ("sluice run", "Slurm" …) counts, from the reports of all
 // processes in the launcher's order. If programs span processes, the plugin's numbers decide the replicas'
-// order. All processes get the same error (kFailedPrecondition) if plugins differ, a count or a number
-// differs from the launcher's, the processes have different numbers of devices, or two drive one device.
+// order, slice by slice. All processes get the same error (kFailedPrecondition) if plugins differ, a count or
+// a number differs from the launcher's, the processes have different numbers or kinds of devices, or two
+// drive one device; and if the plugin's slices differ from the launcher's, or do not have the same number
+// of processes.
 base::Result<Agreement> agree(const std::vector<Opened>& all, int self, const std::string& launcher);
+
+// The TPU slice of this process, and the number of slices, as the launcher says.
+struct PeerSlices {
+  int slice = 0, slices = 1;
+};
+// Sets them, before init(); without this call there is one slice.
+void set_peer_slices(const PeerSlices& slices);
 
 // Returns the devices with these numbers among this process's devices (`local`, global numbers), or the first
 // `count` devices if `numbers` is empty. In a run of several processes, which all have the same command line,

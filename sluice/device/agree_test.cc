@@ -72,6 +72,47 @@ TEST(Agree, RefusesADeviceTwice) {
   EXPECT_THAT(refusal({process(0, 2), other}), HasSubstr("device 1 is driven by two replicas"));
 }
 
+// A process of two slices.
+Opened in_slice(int number, int count, int slice) {
+  Opened one = process(number, count);
+  one.devices = {100'000 * slice + 2 * number, 100'000 * slice + 2 * number + 1};
+  one.slice = one.told_slice = slice;
+  one.told_slices = 2;
+  one.kind = "TPU v5p";
+  return one;
+}
+
+// Whatever numbers the plugin gives to processes: slice 0's devices come first.
+TEST(Agree, DevicesOfSlicesInTheirOrder) {
+  const auto agreed =
+      agree({in_slice(1, 4, 0), in_slice(3, 4, 0), in_slice(0, 4, 1), in_slice(2, 4, 1)}, 2, "sluice run");
+  ASSERT_TRUE(agreed) << agreed.error().what();
+  EXPECT_THAT(agreed->devices, ElementsAre(2, 3, 6, 7, 100'000, 100'001, 100'004, 100'005));
+  EXPECT_THAT(agreed->slice_of, ElementsAre(0, 0, 0, 0, 1, 1, 1, 1));
+  EXPECT_THAT(agreed->process_of, ElementsAre(0, 0, 1, 1, 2, 2, 3, 3));
+  EXPECT_EQ(agreed->process_index, 2);
+}
+
+TEST(Agree, RefusesSlicesThatDoNotFit) {
+  std::vector<Opened> all = {in_slice(0, 4, 0), in_slice(1, 4, 0), in_slice(2, 4, 1), in_slice(3, 4, 1)};
+  EXPECT_EQ(refusal(all), "");
+  auto others = all;
+  for (Opened& one : others) one.told_slices = 4;
+  EXPECT_THAT(refusal(others), AllOf(HasSubstr("sluice run started processes for 4 slices"),
+                                     HasSubstr("knows the devices of 2")));
+  others = all;
+  std::swap(others[1].told_slice, others[2].told_slice);
+  EXPECT_THAT(refusal(others),
+              HasSubstr("process 1 of sluice run is in slice 0 by its plugin, but in slice 1"));
+  others = all;
+  others[2].slice = others[2].told_slice = 0;
+  EXPECT_THAT(refusal(others),
+              AllOf(HasSubstr("slice 0 has 3 processes, slice 1 has 1"), HasSubstr("topology")));
+  others = all;
+  others[3].kind = "TPU v4";
+  EXPECT_THAT(refusal(others), HasSubstr("process 0 has devices of TPU v5p, process 3 of TPU v4"));
+}
+
 TEST(Agree, WhatIsToldIsRead) {
   const Opened told{"tpu\nwith lines", 3, 4, {24, 25}, true};
   const auto read = opened_from(to_text(told));
@@ -81,6 +122,13 @@ TEST(Agree, WhatIsToldIsRead) {
   EXPECT_EQ(read->processes, 4);
   EXPECT_THAT(read->devices, ElementsAre(24, 25));
   EXPECT_TRUE(read->spans_processes);
+  EXPECT_EQ(read->slice, -1);
+  const auto second = opened_from(to_text(in_slice(3, 4, 1)));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->slice, 1);
+  EXPECT_EQ(second->told_slice, 1);
+  EXPECT_EQ(second->told_slices, 2);
+  EXPECT_EQ(second->kind, "TPU v5p");
   EXPECT_FALSE(opened_from("nonsense"));
   EXPECT_FALSE(opened_from("1 2\n3 x\n"));
 }
@@ -113,7 +161,7 @@ TEST(Agree, DamagedWordsAreErrorsThatCanBeShown) {
     EXPECT_LT(message.size(), 1000u);
     EXPECT_EQ(message.find('\x1b'), std::string::npos);
   }
-  EXPECT_EQ(opened_from("0 1 1\n0\n\x1b[2J")->plugin, "\\x1b[2J");
+  EXPECT_EQ(opened_from("0 1 1 -1 0 1\n0\nTPU\n\x1b[2J")->plugin, "\\x1b[2J");
 }
 
 }  // namespace

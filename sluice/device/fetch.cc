@@ -1,9 +1,11 @@
 // sluice::fetch: copies values to the host while the device continues.
 #include <ATen/ops/empty.h>
 
+#include <optional>
+
 #include "sluice/base/result.h"
 #include "sluice/base/span.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/device.h"
 #include "sluice/device/program/ahead.h"
@@ -11,6 +13,8 @@
 #include "sluice/device/report/metrics.h"
 #include "sluice/device/report/shortage.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/block_places.h"
+#include "sluice/device/sharding/blocks.h"
 #include "sluice/device/sharding/layouts.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/transfer.h"
@@ -26,7 +30,16 @@ struct Fetch::State {
   std::vector<size_t> buffers;  // the numbers of the buffers that are copied
   std::vector<at::Tensor> hosts;
   std::vector<pjrt::Event> copied;
-  bool counted = false;  // counted as delivered, in the metrics
+  std::optional<device::BlockPlace> block;  // only this block is copied
+  bool counted = false;                     // counted as delivered, in the metrics
+  std::optional<Fetch> whole;  // the value is this part of the other's value; there is no copy of its own
+  device::LocalBlock part;
+
+  static Fetch of(std::shared_ptr<State> state) {
+    Fetch fetch;
+    fetch.state_ = std::move(state);
+    return fetch;
+  }
 
   // A copy that nobody waited for still writes, so its memory lives until the copy ends.
   ~State() {
@@ -46,7 +59,7 @@ struct Fetch::State {
       pending.reset();
     }
     if (data->buffers.empty()) return false;  // only compiled ahead of time: there is nothing to copy
-    buffers = device::buffers_to_read(*data);
+    buffers = block ? buffers_of_block() : device::buffers_to_read(*data);
     for (const size_t number : buffers) {
       const pjrt::Buffer& buffer = data->buffers[number];
       at::Tensor host = at::empty(buffer.type().dims, at::TensorOptions().dtype(data->type->scalar_type));
@@ -57,7 +70,43 @@ struct Fetch::State {
     }
     return true;
   }
+
+  // Returns the number of the first buffer that is the block.
+  std::vector<size_t> buffers_of_block() const {
+    if (data->layout == nullptr) return {0};
+    for (const size_t number : device::buffers_to_read(*data))
+      if (device::start_of(*data, number) == block->start) return {number};
+    throw_error(Code::kInternal, "a block to copy is on the devices of other processes");
+  }
+
+  // Returns the block that was copied, without padding.
+  at::Tensor copied_block() const {
+    at::Tensor part = hosts.front();
+    for (size_t i = 0; i < block->sizes.size(); ++i)
+      part = part.narrow(static_cast<int64_t>(i), 0, block->sizes[i]);
+    return part.contiguous();
+  }
 };
+
+namespace device {
+
+Fetch fetch_part(const Fetch& block, const LocalBlock& part) {
+  auto state = std::make_shared<Fetch::State>();
+  state->whole = block;
+  state->part = part;
+  return Fetch::State::of(std::move(state));
+}
+
+Fetch fetch_block(const Blocks& blocks, size_t number) {
+  auto state = std::make_shared<Fetch::State>();
+  state->data = blocks.data;
+  state->block = blocks.places[number];
+  const TraceLock lock = lock_trace();
+  state->start();
+  return Fetch::State::of(std::move(state));
+}
+
+}  // namespace device
 
 Fetch fetch(const at::Tensor& tensor) {
   auto state = std::make_shared<Fetch::State>();
@@ -78,12 +127,11 @@ Fetch fetch(const at::Tensor& tensor) {
   else
     state->pending = device::make_tensor(value);
   if (state->data) state->start();
-  Fetch result;
-  result.state_ = std::move(state);
-  return result;
+  return Fetch::State::of(std::move(state));
 }
 
 bool Fetch::ready() const {
+  if (state_->whole) return state_->whole->ready();
   std::scoped_lock lock(state_->mutex);
   if (!state_->start()) return false;
   for (const pjrt::Event& event : state_->copied) {
@@ -93,11 +141,14 @@ bool Fetch::ready() const {
 }
 
 bool Fetch::global() const {
+  if (state_->whole) return state_->whole->global();
   std::scoped_lock lock(state_->mutex);
   return state_->data && state_->data->sameness == device::Sameness::kGlobal;
 }
 
 std::vector<at::Tensor> Fetch::get() const {
+  // A tensor of its own, which does not keep the memory of the whole.
+  if (state_->whole) return {device::part_at(state_->whole->get().front(), state_->part).clone()};
   std::scoped_lock lock(state_->mutex);
   if (!state_->start()) {
     sync("fetch");
@@ -112,6 +163,7 @@ std::vector<at::Tensor> Fetch::get() const {
   if (!std::exchange(state_->counted, true)) device::note_delivery(state_->hosts);
   auto trace = device::lock_trace();
   device::check_found_values(state_->data->launch);
+  if (state_->block) return {state_->copied_block()};
   if (state_->data->layout == nullptr) return state_->hosts;
   return {device::joined_blocks(*state_->data, state_->buffers, state_->hosts)};
 }

@@ -13,11 +13,14 @@
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
 #include "sluice/base/result.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/collectives/host_collectives.h"
 #include "sluice/device/agree.h"
 #include "sluice/kernels/install.h"
 #include "sluice/mesh/rules.h"
+#include "sluice/mesh/slices.h"
 #include "sluice/patterns/patterns.h"
 #include "sluice/pjrt/cache/cache_identity.h"
 #include "sluice/pjrt/cache/compile_cache.h"
@@ -30,6 +33,11 @@ namespace {
 Peers& peers() {
   static auto* peers = new Peers();
   return *peers;
+}
+
+PeerSlices& own_slice() {
+  static PeerSlices slices;
+  return slices;
 }
 
 stablehlo::Precision precision_of(const std::string& name) {
@@ -99,6 +107,12 @@ std::string versions(const pjrt::Client& client) {
   return text;
 }
 
+// Returns the number of the device's TPU slice; `unknown` if the plugin does not say it.
+int slice_of(const pjrt::Device& device, int unknown) {
+  const auto found = device.attributes().find("slice_index");
+  return found == device.attributes().end() ? unknown : base::number_of<int>(found->second).value_or(unknown);
+}
+
 // Returns the devices of a program's replicas, and this process's place among them.
 Agreement agree_with_others(const pjrt::Client& client, const Settings& options, std::vector<int> own,
                             bool spans) {
@@ -110,14 +124,16 @@ Agreement agree_with_others(const pjrt::Client& client, const Settings& options,
                     client.global_devices().size(), " devices of ", client.processes(),
                     " processes: start the program on all hosts of the slice, as with `sluice run --hosts "
                     "a,b,c,d -- COMMAND`"));
-    return {0, std::move(own)};
+    return {0, std::move(own), {}, {}};
   }
   if (!peers().gather)
     throw_error(
         Code::kFailedPrecondition,
         "DeviceOptions::processes is above 1, but nothing connects this process with the others: start a "
         "session (sluice::start)");
-  const Opened opened{versions(client), client.process_index(), client.processes(), std::move(own), spans};
+  const pjrt::Device& first = *client.device(own.front());
+  const Opened opened{versions(client),    client.process_index(), client.processes(), std::move(own), spans,
+                      slice_of(first, -1), own_slice().slice,      own_slice().slices, first.kind()};
   std::vector<Opened> all;
   for (const std::string& text : base::value_or_throw(peers().gather("devices", to_text(opened))))
     all.push_back(base::value_or_throw(opened_from(text)));
@@ -196,6 +212,8 @@ bool compiler_makes_all() { return runtime().world.kernels == nullptr; }
 
 void set_peers(Peers others) { peers() = std::move(others); }
 
+void set_peer_slices(const PeerSlices& slices) { own_slice() = slices; }
+
 std::vector<std::string> gather_from_peers(const std::string& name, const std::string& bytes) {
   return base::value_or_throw(peers().gather(name, bytes));
 }
@@ -227,13 +245,23 @@ bool layer_loops(const Settings& settings, bool cpu) {
   return settings.layer_loops.value_or(!cpu) && !settings.detect_anomaly;
 }
 
-// Attention's loop reads parts of the queries, which lie on several devices where the sequence is laid out.
+int64_t gather_bytes() {
+  constexpr int64_t kDefault = int64_t{256} << 20;
+  const auto text = base::environment("SLUICE_GATHER_BYTES");
+  if (!text) return kDefault;
+  const int64_t bytes = base::number_of<int64_t>(*text).value_or(-1);
+  if (bytes < 0)
+    throw_error(Code::kInvalidArgument,
+                base::str("SLUICE_GATHER_BYTES is \"", *text,
+                          "\": expected a number of bytes, or 0 for a ring in any case"));
+  return bytes;
+}
+
 void lay_over(World& world, const Mesh& mesh, int processes) {
   const Mesh whole = mesh.over(int64_t{world.local_replicas} * processes);
   if (whole.devices() == 1) return;
   world.mesh = std::make_shared<const Mesh>(whole);
   world.mesh_devices = std::exchange(world.local_replicas, 1);
-  if (whole.size("sequence") > 1) world.attention_bytes = 0;
 }
 
 namespace {
@@ -261,17 +289,15 @@ void set_mesh(World& world, const Settings& options) {
   if (world.mesh != nullptr) check_rows_of_processes(*world.mesh, local);
 }
 
-// Warns if `tensor` exchanges activations over the slow links between slices or hosts.
-void warn_of_spread(const Mesh& mesh, const std::vector<pjrt::Device*>& devices) {
-  std::vector<int64_t> slices, hosts;
-  for (const pjrt::Device* device : devices) {
-    const auto slice = device->attributes().find("slice_index");
-    slices.push_back(
-        slice == device->attributes().end() ? 0 : base::number_of<int64_t>(slice->second).value_or(0));
-    hosts.push_back(device->process_index());
-  }
-  std::string warning = tensor_apart(mesh, slices, "slices");
-  if (warning.empty()) warning = tensor_apart(mesh, hosts, "hosts");
+// Warns if axes other than `data` exchange data over the slow links between slices, or `tensor` over those
+// between hosts.
+void warn_of_spread(const Mesh& mesh, const Agreement& agreement, const std::vector<pjrt::Device*>& own) {
+  std::vector<int64_t> slices = agreement.slice_of;
+  if (slices.empty())
+    for (const pjrt::Device* device : own) slices.push_back(slice_of(*device, 0));
+  std::string warning = axes_between_slices(mesh, slices);
+  if (warning.empty() && !agreement.process_of.empty())
+    warning = tensor_apart(mesh, agreement.process_of, "hosts");
   if (!warning.empty()) base::warn(warning);
 }
 
@@ -311,8 +337,9 @@ std::unique_ptr<Runtime> open(const Settings& settings) {
   world.attention_bytes = attention_bytes(cpu ? "" : rt->devices.front()->kind());
   world.local_replicas = static_cast<int>(own.size());
   set_mesh(world, options);
-  if (world.mesh != nullptr) warn_of_spread(*world.mesh, rt->devices);
   Agreement agreement = agree_with_others(*rt->client, options, own, world.spans_processes);
+  if (world.mesh != nullptr && agreement.process_index == 0)
+    warn_of_spread(*world.mesh, agreement, rt->devices);
   world.process_index = agreement.process_index;
   rt->device_ids = std::move(agreement.devices);
 

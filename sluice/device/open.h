@@ -41,6 +41,9 @@ CallPeak call_peak(const Runtime& rt);
 // makes more than that in a loop over groups of heads. 0: all of them at once, as for a CPU ("").
 // $SLUICE_ATTENTION_BYTES takes precedence. Throws kInvalidArgument if that is no such number.
 int64_t attention_bytes(std::string_view device_kind);
+// Returns the bytes of keys and values that attention may gather on a device: SLUICE_GATHER_BYTES, or 256
+// MiB. Throws kInvalidArgument.
+int64_t gather_bytes();
 
 // Returns whether the equal layers of a model become loops, where loops are on. A CPU runs layers faster one
 // after the other. With a search for the first NaN, all layers' values would be kept.

@@ -5,6 +5,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -14,7 +15,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
 #include "sluice/base/span.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/host_copy.h"
 #include "sluice/device/operators/host_shapes.h"
@@ -29,60 +30,86 @@
 
 namespace sluice::device {
 
+namespace {
+
+// Returns a value of this type without buffers yet.
+c10::intrusive_ptr<Data> new_data(TypeRef type, LayoutRef layout, bool differs) {
+  auto data = c10::make_intrusive<Data>();
+  data->type = type;
+  data->layout = layout;
+  data->sameness = differs                         ? Sameness::kDifferent
+                   : runtime().world.processes > 1 ? Sameness::kProcess
+                                                   : Sameness::kGlobal;
+  return data;
+}
+
+// Uploads what each of the process's devices holds: contiguous tensors.
+void upload_buffers(Data& data, const std::function<at::Tensor(size_t device)>& host_of) {
+  Runtime* rt = &runtime();
+  const stablehlo::Type& type = data.type->type;
+  for (size_t r = 0; r < rt->devices.size(); ++r) {
+    const at::Tensor contiguous = host_of(r);
+    // A large tensor's memory is shared if the plugin can do that; the callback keeps it alive. A small one
+    // is copied.
+    const bool small = contiguous.nbytes() <= 4096;
+    auto buffer = rt->client->put(
+        contiguous.const_data_ptr(),
+        data.layout == nullptr ? type : block_type(*rt->world.mesh, type, data.layout), *rt->devices[r],
+        small ? pjrt::HostCopy::kDuringCall : pjrt::HostCopy::kShare,
+        small ? std::function<void()>() : [contiguous] {});
+    if (!buffer) {
+      throw_error(explained(
+          buffer.error(),
+          base::str("copying a ", type.str(), " of the host to device ", rt->devices[r]->id()), nullptr));
+    }
+    data.buffers.push_back(std::move(*buffer));
+  }
+  Data* const made = &data;
+  note_alive({&made, 1});
+  Metrics& metrics = Metrics::get();
+  std::scoped_lock lock(metrics.mutex);
+  ++metrics.uploads;
+  metrics.bytes_to_device += static_cast<int64_t>(data.buffers.front().type().bytes() * rt->devices.size());
+}
+
+}  // namespace
+
 DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout, RowPart rows) {
   Runtime* rt = &runtime();
   std::vector<int64_t> dims = hosts.front().sizes().vec();
   const int64_t first_row = rows.parts > 1 ? rows.part * dims[0] : 0;
   if (rows.parts > 1) dims[0] *= rows.parts;
   const TypeRef type = intern(to_dtype(hosts.front().scalar_type()), dims);
-  auto data = c10::make_intrusive<Data>();
-  data->type = type;
-  data->layout = layout;
   base::Span span("copy to the device");
   span.bytes(static_cast<int64_t>(type->type.bytes() * hosts.size()));
   const bool split = hosts.size() > 1;
-  data->sameness = split                     ? Sameness::kDifferent
-                   : rt->world.processes > 1 ? Sameness::kProcess
-                                             : Sameness::kGlobal;
+  auto data = new_data(type, layout, split);
   if (rt->ahead) return data;
   if (split && hosts.size() != static_cast<size_t>(rt->world.local_replicas)) {
     throw_error(Code::kInvalidArgument,
                 base::str("expected one tensor for each of ", rt->world.local_replicas, " replicas, found ",
                           hosts.size()));
   }
-  for (size_t r = 0; r < rt->devices.size(); ++r) {
+  upload_buffers(*data, [&](size_t r) {
     const at::Tensor& host = hosts[split ? r : 0];
     if (host.scalar_type() != type->scalar_type || !host.sizes().equals(hosts.front().sizes())) {
       throw_error(Code::kInvalidArgument,
                   base::str("expected the same shape and element type on every replica, found ", host.sizes(),
                             " on replica ", r, " and ", hosts[0].sizes(), " on replica 0"));
     }
-    const at::Tensor contiguous =
-        layout == nullptr ? host.contiguous()
-                          : block_of(*rt->world.mesh, host, layout,
-                                     rt->world.first_device() + static_cast<int64_t>(r), dims, first_row);
-    // A large tensor's memory is shared if the plugin can do that; the callback keeps it alive. A small one
-    // is copied.
-    const bool small = contiguous.nbytes() <= 4096;
-    auto buffer = rt->client->put(
-        contiguous.const_data_ptr(),
-        layout == nullptr ? type->type : block_type(*rt->world.mesh, type->type, layout), *rt->devices[r],
-        small ? pjrt::HostCopy::kDuringCall : pjrt::HostCopy::kShare,
-        small ? std::function<void()>() : [contiguous] {});
-    if (!buffer) {
-      throw_error(explained(
-          buffer.error(),
-          base::str("copying a ", type->type.str(), " of the host to device ", rt->devices[r]->id()),
-          nullptr));
-    }
-    data->buffers.push_back(std::move(*buffer));
-  }
-  Data* const made = data.get();
-  note_alive({&made, 1});
-  Metrics& metrics = Metrics::get();
-  std::scoped_lock lock(metrics.mutex);
-  ++metrics.uploads;
-  metrics.bytes_to_device += static_cast<int64_t>(data->buffers.front().type().bytes() * rt->devices.size());
+    return layout == nullptr ? host.contiguous()
+                             : block_of(*rt->world.mesh, host, layout,
+                                        rt->world.first_device() + static_cast<int64_t>(r), dims, first_row);
+  });
+  return data;
+}
+
+DataPtr upload_blocks(TypeRef type, LayoutRef layout,
+                      const std::function<at::Tensor(size_t device)>& block_of_device) {
+  base::Span span("copy to the device");
+  span.bytes(static_cast<int64_t>(type->type.bytes()));
+  auto data = new_data(type, layout, false);
+  if (!runtime().ahead) upload_buffers(*data, block_of_device);
   return data;
 }
 

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <functional>
 #include <vector>
 
 #include "sluice/device/sharding/processes.h"
@@ -17,6 +18,11 @@ struct LazyStorage;
 // only these rows of the value: other processes give the rest. The value may share the tensors' memory, which
 // is kept alive: nobody may write to it any more. Takes no lock.
 DataPtr upload_data(const std::vector<at::Tensor>& hosts, LayoutRef layout = nullptr, RowPart rows = {});
+// Uploads a value of this type whose blocks the function gives: for each of the process's devices a
+// contiguous tensor of the block's size, with the layout's padding. Nobody may write to them any more. Takes
+// no lock. While programs are only compiled, the function is not called.
+DataPtr upload_blocks(TypeRef type, LayoutRef layout,
+                      const std::function<at::Tensor(size_t device)>& block_of_device);
 // Uploads this process's rows of a batch, laid out as one; a scalar must be equal in all processes.
 DataPtr upload_batch(const std::vector<at::Tensor>& one_per_replica);
 

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"

@@ -5,6 +5,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/result.h"
+#include "sluice/device/agree.h"
 #include "sluice/device/runtime.h"
 #include "sluice/replica/launch_check.h"
 #include "sluice/replica/transport/transport.h"
@@ -52,6 +53,7 @@ class PluginStore : public pjrt::KeyValueStore {
 void connect_device(const std::shared_ptr<Processes>& processes) {
   if (processes == nullptr) {
     device::set_peers({});
+    device::set_peer_slices({});
     device::set_launch_check({});
     return;
   }
@@ -61,6 +63,8 @@ void connect_device(const std::shared_ptr<Processes>& processes) {
                      },
                      [processes] { return processes->status(); }, std::make_shared<PluginStore>(processes),
                      [processes] { return base::value_or_throw(make_transport(processes)); }});
+  const SlicePlace& slice = processes->placement().slice;
+  device::set_peer_slices({slice.index, slice.count});
   device::set_launch_check([check = std::make_shared<LaunchCheck>(processes)](
                                const device::LaunchRecord& launch) { (*check)(launch); });
 }

@@ -6,6 +6,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"

@@ -1,8 +1,8 @@
 #include "sluice/replica/loss.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::replica {
 

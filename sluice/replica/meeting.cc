@@ -11,7 +11,8 @@
 #include "sluice/base/files/secret.h"
 #include "sluice/base/formats/sha256.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
+#include "sluice/replica/slices.h"
 #include "sluice/replica/store/store_client.h"
 #include "sluice/replica/store/store_server.h"
 
@@ -25,6 +26,7 @@ constexpr double kOtherKeySeconds = 15;
 // informed sooner.
 constexpr double kNamelessSeconds = 45;
 constexpr double kTellNameless = 2;
+constexpr double kTellLate = 15;  // until a process says that it waits for process 0
 
 struct Server {
   std::unique_ptr<StoreServer> store;
@@ -97,6 +99,7 @@ base::Result<Meeting> come_to(const Placement& placement, const std::string& hos
   }();
   double other_key_since = 0, nameless_since = 0;
   bool has_told = false;
+  const double began = base::monotonic_seconds();
   while (true) {
     auto found = look(host, port, key, patience, before);
     if (found) {
@@ -121,6 +124,9 @@ base::Result<Meeting> come_to(const Placement& placement, const std::string& hos
     if (nameless_since > 0 && now - nameless_since > kTellNameless && !std::exchange(has_told, true))
       base::warn("process ", placement.process_id, " waits for process 0: ", found.error().what(), "; ",
                  kHowToName);
+    if (now - began > kTellLate && !std::exchange(has_told, true))
+      base::warn("process ", placement.process_id, " waits for process ", process_text(placement, 0), " at ",
+                 placement.coordinator, ", which has not come yet: ", found.error().what());
     if (!patience()) return found;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }

@@ -7,13 +7,16 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/text/hostlist.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/replica/slices.h"
 
 namespace sluice::replica {
 namespace {
 
-constexpr int kTpuPort = 8476;  // open in the firewall rule of Cloud TPU networks
+constexpr const char* kCloudTpu = "Cloud TPU";
 // A job's port: above Linux' ephemeral ports (32768 to 60999).
 constexpr int kFirstSlurmPort = 61000, kSlurmPorts = 4096;
 
@@ -147,7 +150,7 @@ std::string meeting_beside(const std::vector<base::HostAndPort>& addresses) {
 
 // Reads the variables of one process per chip.
 Found from_tpu_processes(const Getter& get) {
-  const Reader read(get, "Cloud TPU",
+  const Reader read(get, kCloudTpu,
                     "Start the processes with `sluice run --hosts … --processes-per-host 4`, or set "
                     "CLOUD_TPU_TASK_ID (from 0) and TPU_PROCESS_ADDRESSES (host:port of all processes, "
                     "separated by commas), or no TPU_PROCESS_ variables for one process per host.");
@@ -216,7 +219,7 @@ Found from_tpu(const Getter& get) {
     say_single_process(get, name);
     return {};
   }
-  const Reader read(get, "Cloud TPU",
+  const Reader read(get, kCloudTpu,
                     "Start the processes with `sluice run --hosts …`, or set TPU_WORKER_ID (from 0) and "
                     "TPU_WORKER_HOSTNAMES (all workers, separated by commas), or none of them for a single "
                     "process.");
@@ -233,8 +236,8 @@ Found from_tpu(const Getter& get) {
     if (!address) return read.wrong("TPU_WORKER_HOSTNAMES has ", address.error().what());
     host = address->host;
   }
-  return read.placement(id, static_cast<int>(hosts.size()), base::host_and_port(hosts.front(), kTpuPort),
-                        hosts);
+  return read.placement(id, static_cast<int>(hosts.size()),
+                        base::host_and_port(hosts.front(), kTpuMeetingPort), hosts);
 }
 
 Found from_torchrun(const Getter& get) {
@@ -258,11 +261,18 @@ Found from_torchrun(const Getter& get) {
 }  // namespace
 
 base::Result<std::optional<Placement>> find_placement(const Getter& get) {
+  SLUICE_TRY(const SlicePlace slice, find_slice(get));
   for (const auto from : {from_sluice, from_slurm, from_tpu, from_torchrun}) {
     SLUICE_TRY(auto found, from(get));
-    if (found) return found;
+    if (!found) continue;
+    const bool of_one_slice = found->source == kCloudTpu;
+    SLUICE_TRY(found, in_slices(std::move(*found), slice, of_one_slice));
+    return found;
   }
-  return std::optional<Placement>();
+  if (slice.count == 1) return std::optional<Placement>();
+  // Slices of one host need no more variables than these.
+  SLUICE_TRY(Placement alone, in_slices({0, 1, "", kCloudTpu}, slice, /*of_one_slice=*/true));
+  return std::optional(std::move(alone));
 }
 
 int local_index(const Placement& placement, const Getter& get) {

@@ -11,12 +11,22 @@
 
 namespace sluice::replica {
 
+// The place of a process among TPU slices whose devices run one program.
+struct SlicePlace {
+  int index = 0, count = 1;  // of this process's slice, and of all slices
+  std::string coordinator;   // the host[:port] where libtpu's runtimes meet; "" for one slice
+  std::string type;          // the slice's type as the environment names it, "v5p-32"; "": unknown
+};
+
 struct Placement {
-  int process_id = 0;                   // of this process, in [0, processes)
-  int processes = 1;                    // of the whole run
-  std::string coordinator;              // host:port where process 0 listens and the others connect
-  std::string source;                   // the launcher: "sluice run", "Slurm", "Cloud TPU" or "torchrun"
-  std::vector<std::string> hosts = {};  // one for each process, for messages; empty if unknown
+  int process_id = 0;       // of this process, in [0, processes)
+  int processes = 1;        // of the whole run
+  std::string coordinator;  // host:port where process 0 listens and the others connect
+  std::string source;       // the launcher: "sluice run", "Slurm", "Cloud TPU" or "torchrun"
+  // One for each process, for messages; empty if unknown. With several slices, "" for other slices' processes
+  // if the launcher names only this slice's hosts.
+  std::vector<std::string> hosts = {};
+  SlicePlace slice = {};
 };
 
 // Returns a variable's value, or nothing if it is unset or empty (base::environment is one).
@@ -35,10 +45,13 @@ using Getter = std::function<std::optional<std::string>(const char* name)>;
 //               A sentence in place of a list, or TPU_PROCESS_ADDRESSES=local, is a single process:
 //               Kaggle and Colab set these
 //   torchrun    RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT (the next port if torchrun itself listens there)
+// Several TPU slices: MEGASCALE_NUM_SLICES, MEGASCALE_SLICE_ID and MEGASCALE_COORDINATOR_ADDRESS. Cloud TPU's
+// variables then count the processes of one slice, and the processes of the run are numbered slice by slice;
+// they meet at the coordinator's host. Other launchers count all processes, also slice by slice.
 // Errors (kFailedPrecondition): an incomplete set, or values that are no numbers or do not fit together
 // (including TPU_PROCESS_BOUNDS and TPU_PROCESS_PORT with the addresses); the message names the variable,
 // what was found and what to do. A Slurm job script, which runs once and not once for each task, is such an
-// error if the job has several tasks.
+// error if the job has several tasks; so are MEGASCALE variables that do not fit the process's number.
 base::Result<std::optional<Placement>> find_placement(const Getter& get);
 
 // Returns the number of this process on its host, from 0: counted in Placement::hosts, else LOCAL_RANK or

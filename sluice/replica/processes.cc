@@ -11,12 +11,13 @@
 #include "sluice/base/log.h"
 #include "sluice/base/process.h"
 #include "sluice/base/text/hostlist.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/printable.h"
-#include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/replica/loss.h"
 #include "sluice/replica/meeting.h"
+#include "sluice/replica/slices.h"
 #include "sluice/replica/store/store_client.h"
 
 namespace sluice::replica {
@@ -54,6 +55,19 @@ std::string this_program() {
   const std::string version = base::str("sluice ", SLUICE_VERSION);
   if (!base::environment_flag("SLUICE_SAME_BUILD", true)) return version;
   return base::str(version, " build ", base::build_id());
+}
+
+Error number_twice(const Placement& placement) {
+  const std::string slices =
+      placement.slice.count == 1
+          ? ""
+          : base::str(". It is worker ", placement.process_id % processes_of_slice(placement), " of slice ",
+                      placement.slice.index, ": is MEGASCALE_SLICE_ID ", placement.slice.index,
+                      " in two slices?");
+  return {
+      Code::kFailedPrecondition,
+      base::str("two processes say that they are number ", placement.process_id, " of ", placement.processes,
+                " (", placement.source, "): each needs a number of its own", slices)};
 }
 
 }  // namespace processes_detail
@@ -100,34 +114,75 @@ base::Result<std::shared_ptr<Processes>> Processes::join(const Placement& placem
   std::shared_ptr<Processes> joined(new Processes(placement, timeouts));
   SLUICE_OK(joined->connect(address.first, address.second));
   SLUICE_TRY(const int64_t same, joined->store_->add(base::str("number ", placement.process_id), 1));
-  if (same > 1)
-    return base::fail(Code::kFailedPrecondition, "two processes say that they are number ",
-                      placement.process_id, " of ", placement.processes, " (", placement.source,
-                      "): each needs a number of its own");
+  if (same > 1) {
+    const Error twice = detail::number_twice(placement);
+    // Otherwise the second slice with this number would wait for a slice that does not come.
+    if (placement.slice.count > 1) joined->fail(twice.what());
+    return tl::unexpected<Error>(twice);
+  }
   joined->start_pulse();
   SLUICE_OK(joined->compare_programs());
   return joined;
 }
 
-base::Status Processes::compare_programs() {
-  namespace detail = processes_detail;
-  SLUICE_TRY(const Offer offered,
-             offer("join", base::str(detail::this_program(), '\n', count(), '\n', base::host_name())));
-  SLUICE_TRY(const auto all, collect_within(offered, {"", {}}, timeouts_.join));
-  met_ = true;
-  // Texts of other processes are checked like a stranger's.
+std::string Processes::description() const {
+  const std::string slice = line_of(placement_.slice);
+  return base::str(processes_detail::this_program(), '\n', count(), '\n', base::host_name(),
+                   slice.empty() ? "" : "\n", slice);
+}
+
+// Returns program, count, host and slice of a process. Texts of other processes are checked like a
+// stranger's.
+base::Result<std::vector<std::string>> Processes::parts_of(int process, const std::string& text) const {
   constexpr size_t kParts = 3, kMaxBytes = 4096;
-  const auto parts = [&](int p) -> base::Result<std::vector<std::string>> {
-    const std::string& text = all[static_cast<size_t>(p)];
-    auto found = base::split(text.substr(0, kMaxBytes), '\n');
-    if (text.size() <= kMaxBytes && found.size() == kParts) return found;
-    return base::fail(Code::kDataLoss, "process ", p, " describes itself in ", text.size(), " bytes and ",
-                      found.size(), " lines: expected ", kParts,
+  auto found = base::split(text.substr(0, kMaxBytes), '\n');
+  if (text.size() > kMaxBytes || found.size() < kParts || found.size() > kParts + 1)
+    return base::fail(Code::kDataLoss, "process ", process, " describes itself in ", text.size(),
+                      " bytes and ", found.size(), " lines: expected ", kParts,
                       " lines. Does another program use this port?");
-  };
-  SLUICE_TRY(const auto first, parts(0));
+  found.resize(kParts + 1);
+  return found;
+}
+
+// Compares slices with the processes that have come: the others may never come.
+base::Status Processes::check_slices_so_far(const std::string& prefix) {
+  for (int p = 0; p < count(); ++p) {
+    SLUICE_TRY(const bool there, store_->has({base::str(prefix, p)}));
+    if (!there || p == index()) continue;
+    SLUICE_TRY(const std::string text, store_->get(base::str(prefix, p)));
+    SLUICE_TRY(const auto parts, parts_of(p, text));
+    if (const auto fits = check_line(placement_, p, parts.back()); !fits) {
+      fail(fits.error().what());
+      return fits;
+    }
+  }
+  return {};
+}
+
+// Called once a second while processes are missing.
+base::Status Processes::look_at_join(const std::string& prefix, double since, bool& told) {
+  if (placement_.slice.count > 1) SLUICE_OK(check_slices_so_far(prefix));
+  const std::chrono::duration<double> waited(base::monotonic_seconds() - since);
+  if (told || index() != 0 || waited < timeouts_.tell) return {};
+  SLUICE_TRY(const auto absent, missing(prefix));
+  if (absent.empty()) return {};
+  told = true;
+  base::warn("waiting for ", processes_text(placement_, absent), ", of ", count(), " processes (",
+             placement_.source, "), for at most ", timeouts_.join.count(), " s");
+  return {};
+}
+
+base::Status Processes::compare_programs() {
+  SLUICE_TRY(const Offer offered, offer("join", description()));
+  const double since = base::monotonic_seconds();
+  bool told = false;
+  const Waiting waiting{
+      "", [&, prefix = processes_detail::prefix_of(offered)] { return look_at_join(prefix, since, told); }};
+  SLUICE_TRY(const auto all, collect_within(offered, waiting, timeouts_.join));
+  met_ = true;
+  SLUICE_TRY(const auto first, parts_of(0, all[0]));
   for (int p = 1; p < count(); ++p) {
-    SLUICE_TRY(const auto other, parts(p));
+    SLUICE_TRY(const auto other, parts_of(p, all[static_cast<size_t>(p)]));
     const auto both = [&](const char* verb, size_t item, const char* noun) {
       return base::str("process 0 (host ", said(first[2]), ')', verb, said(first[item]), noun, ", process ",
                        p, " (host ", said(other[2]), ')', verb, said(other[item]), noun);
@@ -138,8 +193,9 @@ base::Status Processes::compare_programs() {
     if (other[1] != first[1])
       return base::fail(Code::kFailedPrecondition, both(" is one of ", 1, " processes"),
                         ": start all with the same count (", placement_.source, ")");
+    SLUICE_OK(check_line(placement_, p, other[3]));
   }
-  return {};
+  return check_line(placement_, 0, first[3]);
 }
 
 base::Status Processes::connect(const std::string& host, uint16_t port) {
@@ -160,8 +216,10 @@ base::Status Processes::connect(const std::string& host, uint16_t port) {
 
 Error Processes::not_met(const Error& why, uint16_t port) const {
   if (index() == 0)
-    return {Code::kUnavailable, base::str("process 0 cannot listen on port ", port, " (", placement_.source,
-                                          "): ", why.what(), ". Is another run using it?")};
+    return {Code::kUnavailable,
+            base::str("process 0 cannot listen on port ", port, " (", placement_.source, "): ", why.what(),
+                      ". Is another run using it?",
+                      placement_.slice.count == 1 ? "" : " Or has another slice MEGASCALE_SLICE_ID 0 too?")};
   if (why.code() == Code::kPermissionDenied)
     return {Code::kUnavailable,
             base::str("process ", index(), " may not join: what listens at ", placement_.coordinator, " (",
@@ -185,21 +243,13 @@ void Processes::start_pulse() {
   pulse_ = std::make_unique<Pulse>(index(), count(), board, Pulse::Times{.patience = timeouts_.lost});
 }
 
-// Returns "2 (10.0.0.4)", or "2" if its host is not known.
-std::string Processes::name_of(int process) const {
-  const auto& hosts = placement_.hosts;
-  return hosts.empty() ? std::to_string(process)
-                       : base::str(process, " (", hosts[static_cast<size_t>(process)], ")");
-}
-
-base::Result<std::string> Processes::missing(const std::string& prefix) {
-  std::vector<std::string> absent;
+base::Result<std::vector<int>> Processes::missing(const std::string& prefix) {
+  std::vector<int> absent;
   for (int p = 0; p < count(); ++p) {
     SLUICE_TRY(const bool there, store_->has({base::str(prefix, p)}));
-    if (!there) absent.push_back(name_of(p));
+    if (!there) absent.push_back(p);
   }
-  return base::str(base::plural(static_cast<int64_t>(absent.size()), "process"), " ",
-                   base::join(absent, ", "));
+  return absent;
 }
 
 base::Result<Processes::Offer> Processes::offer(const std::string& name, const std::string& bytes) {
@@ -267,8 +317,9 @@ base::Status Processes::wait_for(int process, const Call& call, double since) {
     if (ended) return tl::unexpected<Error>(ending(*ended));
     const double now = base::monotonic_seconds();
     if (now - since > static_cast<double>(call.timeout.count())) {
-      SLUICE_TRY(const std::string absent, missing(call.prefix));
-      return base::fail(Code::kDeadlineExceeded, absent, " of ", count(), " did not come to '", call.name,
+      SLUICE_TRY(const auto absent, missing(call.prefix));
+      return base::fail(Code::kDeadlineExceeded, processes_text(placement_, absent), " of ", count(),
+                        placement_.slice.count > 1 ? " processes" : "", " did not come to '", call.name,
                         "' within ", call.timeout.count(), " s (", placement_.source,
                         "). Was it started, is it still alive, and can it reach ", placement_.coordinator,
                         "?");

@@ -39,13 +39,16 @@ class Processes {
     std::chrono::seconds join = join_within();      // until all have come; machines start at different times
     std::chrono::seconds wait{1800};                // for one call: others may compile, or write a checkpoint
     std::chrono::milliseconds lost = lost_after();  // without a sign of life
+    std::chrono::milliseconds tell{15'000};         // until process 0 names processes that have not come
   };
 
   // Waits until all processes are there. Errors name processes that did not come (and their hosts if the
   // launcher reports them), two processes with one number, a count, a version or a build (base/build_id.h)
   // that differs from the others', and an address that cannot be reached or is taken. SLUICE_SAME_BUILD=0
   // compares only versions, for hosts that each build their own. From now on SIGPIPE is ignored, unless the
-  // program has a handler for it.
+  // program has a handler for it. With several TPU slices, the errors name slices and workers; slices that do
+  // not fit together (count, coordinator, type, number) are an error in all processes, without waiting for
+  // those that are missing. After Timeouts::tell, process 0 warns of processes that have not come yet.
   static base::Result<std::shared_ptr<Processes>> join(const Placement& placement, const Timeouts& timeouts);
   static base::Result<std::shared_ptr<Processes>> join(const Placement& placement) {
     return join(placement, {});
@@ -112,8 +115,11 @@ class Processes {
   base::Result<std::vector<std::string>> take(const std::string& prefix);
   base::Status wait_for(int process, const Call& call, double since);
   base::Status look_for_deadlock(int process, const Call& call);
-  base::Result<std::string> missing(const std::string& prefix);
-  std::string name_of(int process) const;
+  base::Result<std::vector<int>> missing(const std::string& prefix);
+  std::string description() const;
+  base::Result<std::vector<std::string>> parts_of(int process, const std::string& text) const;
+  base::Status check_slices_so_far(const std::string& prefix);
+  base::Status look_at_join(const std::string& prefix, double since, bool& told);
   base::Status compare_programs();
   base::Status connect(const std::string& host, uint16_t port);
   Error not_met(const Error& why, uint16_t port) const;

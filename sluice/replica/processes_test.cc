@@ -218,6 +218,70 @@ SLUICE_PART(WrongCount) {
 
 TEST(Processes, AnotherCountIsAnError) { run_part("WrongCount", 2); }
 
+// Two slices of two processes.
+Placement placed_in_slices(int count = 2) {
+  Placement mine = my_placement();
+  mine.slice = {mine.process_id * count / mine.processes, count, "10.0.0.1:8080", "v5p-16"};
+  return mine;
+}
+
+SLUICE_PART(HalfOfTheSlices) {
+  const auto joined =
+      Processes::join(placed_in_slices(), {.join = seconds(4), .tell = std::chrono::milliseconds(500)});
+  ASSERT_FALSE(joined);
+  EXPECT_THAT(joined.error().what(),
+              HasSubstr("all 2 workers of slice 1 of 4 processes did not come to 'join' within 4 s"));
+}
+
+// They are named long before the error.
+TEST(Processes, ASliceThatDoesNotComeIsNamed) {
+  testing::Port port;
+  port.release();
+  testing::Member leader("HalfOfTheSlices", {0, 4, port.coordinator(), "a test"});
+  testing::Member other("HalfOfTheSlices", {1, 4, port.coordinator(), "a test"});
+  EXPECT_TRUE(testing::wait_until(
+      [&] { return leader.has_said("waiting for all 2 workers of slice 1, of 4 processes (a test)"); }));
+  EXPECT_FALSE(leader.ended());
+  ASSERT_TRUE(testing::wait_until([&] { return leader.ended() && other.ended(); }));
+  EXPECT_TRUE(leader.passed()) << leader.output();
+}
+
+// Process 2 of 4 says otherwise of the slices, and process 3 never comes: nobody waits for it.
+SLUICE_PART(OtherSlices) {
+  Placement mine = placed_in_slices();
+  if (mine.process_id == 2) mine.slice.type = "v5p-32";
+  const auto joined = Processes::join(mine, {.join = seconds(60)});
+  ASSERT_FALSE(joined);
+  EXPECT_THAT(joined.error().what(),
+              AllOf(HasSubstr("the TPU slices do not fit together"), HasSubstr("has a slice of type"),
+                    HasSubstr("v5p-32"), HasSubstr("2 (slice 1, worker 0)")));
+}
+
+TEST(Processes, SlicesOfAnotherTypeAreAnErrorInAll) {
+  testing::Port port;
+  port.release();
+  testing::Members members;
+  for (int p = 0; p < 3; ++p)
+    members.push_back(
+        std::make_unique<testing::Member>("OtherSlices", Placement{p, 4, port.coordinator(), "a test"}));
+  for (const auto& member : members) {
+    ASSERT_TRUE(testing::wait_until([&] { return member->ended(); }));
+    EXPECT_TRUE(member->passed()) << member->output();
+  }
+}
+
+// Both slices of one process each say that they are slice 1.
+SLUICE_PART(SliceTwice) {
+  Placement mine = placed_in_slices(3);
+  if (mine.process_id == 2) mine.process_id = mine.slice.index = 1;
+  const auto joined = Processes::join(mine, {.join = seconds(60)});
+  ASSERT_FALSE(joined);
+  EXPECT_THAT(joined.error().what(), AllOf(HasSubstr("two processes say that they are number 1 of 3"),
+                                           HasSubstr("is MEGASCALE_SLICE_ID 1 in two slices?")));
+}
+
+TEST(Processes, ASliceIdInTwoSlicesIsAnErrorInAll) { run_part("SliceTwice", 3); }
+
 // Two say that they are number 1, none that it is number 2.
 SLUICE_PART(SameNumber) {
   Placement mine = my_placement();
@@ -257,8 +321,11 @@ SLUICE_PART(OtherBuildIsFine) {
 // This program as a build of its own: a copy in which the build id's first byte is another.
 std::string another_build() {
   std::string bytes = base::value_or_throw(base::read_file("/proc/self/exe"));
-  const std::string digits = base::build_id().substr(0, 2);
-  const size_t note = bytes.find(std::string("GNU\0", 4) + static_cast<char>(std::stoi(digits, nullptr, 16)));
+  const std::string digits = base::build_id().substr(0, base::build_id().find('+'));
+  std::string id("GNU\0", 4);  // all of it: other notes and strings may begin as it does
+  for (size_t i = 0; i + 1 < digits.size(); i += 2)
+    id += static_cast<char>(std::stoi(digits.substr(i, 2), nullptr, 16));
+  const size_t note = bytes.find(id);
   bytes.at(note + 4) = static_cast<char>(bytes.at(note + 4) + 1);
   const std::string path = testing::scratch_path("another_build");
   base::value_or_throw(base::write_file_atomically(path, bytes));

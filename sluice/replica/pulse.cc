@@ -4,7 +4,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/thread.h"
 #include "sluice/replica/loss.h"
 

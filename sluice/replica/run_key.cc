@@ -5,7 +5,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/files/secret.h"
 #include "sluice/base/formats/sha256.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::replica {
 namespace {

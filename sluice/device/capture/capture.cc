@@ -9,7 +9,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/capture/replay.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/exact.h"

@@ -10,7 +10,7 @@ namespace {
 
 namespace optim = torch::optim;
 
-using State = optim::OptimizerParamState;
+using OptimizerState = optim::OptimizerParamState;
 
 // 1 − betaⁿ, kept for the next parameter: most parameters have made the same number of steps.
 class Corrections {
@@ -43,7 +43,7 @@ struct Sgd {
     all.branches.insert(all.branches.end(), {o.weight_decay() != 0, o.momentum() != 0, o.nesterov()});
   }
   bool needs_state() const { return o.momentum() != 0; }
-  void update(const State*, std::vector<double>& numbers) {
+  void update(const OptimizerState*, std::vector<double>& numbers) {
     if (o.weight_decay() != 0) numbers.push_back(o.weight_decay());
     if (o.momentum() != 0) numbers.insert(numbers.end(), {o.momentum(), 1 - o.dampening()});
     if (o.momentum() != 0 && o.nesterov()) numbers.push_back(o.momentum());
@@ -66,7 +66,7 @@ struct AnyAdam {
     all.branches.insert(all.branches.end(), {o.weight_decay() != 0, o.amsgrad()});
   }
   bool needs_state() const { return true; }
-  void update(const State* state, std::vector<double>& numbers) {
+  void update(const OptimizerState* state, std::vector<double>& numbers) {
     const auto [beta1, beta2] = o.betas();
     corrections.at(static_cast<const ParamState*>(state)->step() + 1);
     if (o.weight_decay() != 0)
@@ -91,7 +91,7 @@ struct Rmsprop {
     all.branches.insert(all.branches.end(), {o.weight_decay() != 0, o.centered(), o.momentum() > 0});
   }
   bool needs_state() const { return true; }
-  void update(const State*, std::vector<double>& numbers) {
+  void update(const OptimizerState*, std::vector<double>& numbers) {
     if (o.weight_decay() != 0) numbers.push_back(o.weight_decay());
     numbers.insert(numbers.end(), {o.alpha(), 1 - o.alpha()});
     if (o.centered()) numbers.insert(numbers.end(), {o.alpha(), 1 - o.alpha(), -1.0});
@@ -113,7 +113,7 @@ struct Adagrad {
     all.branches.push_back(o.weight_decay() != 0);
   }
   bool needs_state() const { return true; }
-  void update(const State* state, std::vector<double>& numbers) {
+  void update(const OptimizerState* state, std::vector<double>& numbers) {
     // step() is the count before this step.
     const auto before = static_cast<double>(static_cast<const ParamState*>(state)->step());
     if (o.weight_decay() != 0) numbers.push_back(o.weight_decay());
@@ -139,7 +139,7 @@ bool with_kind(optim::Optimizer& optimizer, const Visit& visit) {
          visited(static_cast<Adagrad*>(nullptr));
 }
 
-State* state_of(optim::Optimizer& optimizer, const at::Tensor& parameter) {
+OptimizerState* state_of(optim::Optimizer& optimizer, const at::Tensor& parameter) {
   const auto found = optimizer.state().find(parameter.unsafeGetTensorImpl());
   return found == optimizer.state().end() ? nullptr : found->second.get();
 }
@@ -163,7 +163,7 @@ bool step_numbers(const OptimizerStep& step, StepNumbers& all) {
   const bool known = with_kind(optimizer, [&](auto kind, size_t group, const auto& parameters) {
     kind.describe(all);
     for (const uint32_t i : step.parameters[group]) {
-      const State* state = nullptr;
+      const OptimizerState* state = nullptr;
       if (i < parameters.size() && kind.needs_state()) state = state_of(optimizer, parameters[i]);
       if (i >= parameters.size() || (kind.needs_state() && state == nullptr)) {
         whole = false;

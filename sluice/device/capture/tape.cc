@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/program/instance.h"
 #include "sluice/device/program/trace.h"
 

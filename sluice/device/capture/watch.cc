@@ -9,7 +9,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/runtime.h"
 
 namespace sluice::device {

@@ -8,7 +8,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/operators/host_shapes.h"
 #include "sluice/device/operators/value_shapes.h"
 #include "sluice/device/program/call_arguments.h"

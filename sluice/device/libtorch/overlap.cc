@@ -3,7 +3,7 @@
 #include <ATen/MemoryOverlap.h>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::device {
 

@@ -21,7 +21,6 @@
 #include "sluice/base/check.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/device/libtorch/view_chains.h"
 
 // LibTorch finds these by name, so they are visible even if everything else is hidden.

@@ -12,7 +12,7 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/program/record.h"
 #include "sluice/device/storage.h"
 

@@ -9,7 +9,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/libtorch/torch_error.h"
 #include "sluice/device/program/trace.h"

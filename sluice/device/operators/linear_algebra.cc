@@ -19,7 +19,7 @@
 #include <limits>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/program/record.h"
 
 namespace sluice::device {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::device {
 

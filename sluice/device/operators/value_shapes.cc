@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/operators/host_shapes.h"
 #include "sluice/device/operators/value_shapes.h"
 #include "sluice/device/program/record.h"

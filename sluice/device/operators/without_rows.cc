@@ -8,7 +8,7 @@
 #include <torch/library.h>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/libtorch/overlap.h"
 #include "sluice/device/operators/host_shapes.h"

@@ -1,7 +1,7 @@
 #include "sluice/device/program/ahead.h"
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/open.h"
 #include "sluice/device/program/lower.h"
 #include "sluice/device/sharding/layouts.h"
@@ -79,7 +79,7 @@ at::Tensor Ahead::input(c10::IntArrayRef sizes, at::ScalarType type) {
   auto lock = lock_trace();
   const World& world = runtime().world;
   const LayoutRef layout =
-      world.mesh == nullptr ? nullptr : intern_layout(*world.mesh, batch_layout(sizes.size()));
+      world.mesh == nullptr ? nullptr : intern_layout(*world.mesh, layout_of_batch(*world.mesh, sizes));
   if (layout != nullptr && fitting(layout, *world.mesh, sizes) == nullptr)
     throw_error(Code::kInvalidArgument, base::str("a batch over the mesh ", world.mesh->str(), ": ",
                                                   layout->layout.misfit(*world.mesh, sizes.vec())));

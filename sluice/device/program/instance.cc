@@ -6,6 +6,7 @@
 
 #include "sluice/base/check.h"
 #include "sluice/base/formats/hash.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/device/runtime.h"
 

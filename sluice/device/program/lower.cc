@@ -5,7 +5,7 @@
 
 #include "sluice/base/check.h"
 #include "sluice/base/formats/hash.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/device/open.h"
 #include "sluice/device/report/call_places.h"
 #include "sluice/device/sharding/layouts.h"
 #include "sluice/patterns/patterns.h"
@@ -366,7 +366,8 @@ Lowered lower(const Trace& trace, const Plan& plan, const World& world, bool don
   }
   stablehlo::ProgramFlops flops;
   outputs = patterns::rewrite(b, std::move(outputs), donations, world.kernels, &flops, loop_rule(world),
-                              attention_groups(world), padded_arguments(trace, plan, world.mesh.get()));
+                              attention_groups(world), padded_arguments(trace, plan, world.mesh.get()),
+                              {world.mesh.get(), gather_bytes()});
   std::string text =
       b.finish(outputs, donations, world.spans_processes ? world.replicas() : world.local_replicas, "sluice");
   if (world.mesh != nullptr)

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/capture/watch.h"
 #include "sluice/device/program/program.h"
 #include "sluice/device/program/trace.h"

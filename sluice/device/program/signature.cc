@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/device/transfer.h"
 

@@ -6,7 +6,7 @@
 
 #include "sluice/base/check.h"
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/exact.h"
 #include "sluice/device/offsets.h"
 #include "sluice/device/report/call_places.h"

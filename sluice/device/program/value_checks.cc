@@ -1,7 +1,7 @@
 #include "sluice/device/program/value_checks.h"
 
 #include "sluice/base/result.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/libtorch/torch_error.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/ops/common.h"

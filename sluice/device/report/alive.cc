@@ -4,7 +4,7 @@
 #include <atomic>
 #include <mutex>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/sharding/layouts.h"

@@ -2,7 +2,6 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <execinfo.h>
 #include <link.h>
 #include <poll.h>
 #include <unistd.h>
@@ -22,7 +21,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/formats/hash.h"
 #include "sluice/base/process.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::device {
 namespace {
@@ -195,13 +194,6 @@ Symbol resolve(void* address) {
 }
 
 }  // namespace
-
-Frames frames_here() {
-  constexpr int kFrames = 48;
-  void* frames[kFrames];
-  const int depth = backtrace(frames, kFrames);
-  return Frames(frames, frames + depth);
-}
 
 uint64_t hash_of(const Frames& frames) {
   uint64_t hash = 0;

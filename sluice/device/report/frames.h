@@ -1,6 +1,7 @@
 // The place in the user's code where an operation was called: the frames of a call, and their source line.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -10,8 +11,11 @@ namespace sluice::device {
 // Return addresses, the innermost first.
 using Frames = std::vector<void*>;
 
-// Returns the caller's frames, at most 48; takes some microseconds.
+// Returns the caller's frames, at most 48. A thread's first call from a place takes some microseconds.
 Frames frames_here();
+
+// Returns how often frames_here() had to walk the stack of this thread so far.
+size_t stack_walks();
 
 // Returns a hash that is the same for equal frames, in this process.
 uint64_t hash_of(const Frames& frames);

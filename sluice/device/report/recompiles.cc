@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/report/call_places.h"
 #include "sluice/device/report/frames.h"
 #include "sluice/device/report/metrics.h"

@@ -4,8 +4,8 @@
 #include <mutex>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/device/device.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/report/busy_clock.h"

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/report/alive.h"
 #include "sluice/device/runtime.h"

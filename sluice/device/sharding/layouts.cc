@@ -13,7 +13,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/formats/hash.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/sharding/gradients.h"
@@ -54,10 +54,19 @@ LayoutRef layout_to_keep(const at::Tensor& tensor) {
   return covers ? fitting(storage.layout, *mesh, tensor.sizes()) : nullptr;
 }
 
+Layout layout_of_batch(const Mesh& mesh, c10::IntArrayRef dims) {
+  const Layout rows = batch_layout(dims.size());
+  const bool is_sequence = dims.size() == 2 || dims.size() == 3;
+  if (!is_sequence || mesh.size("sequence") == 1 || dims[1] % mesh.size("sequence") != 0) return rows;
+  std::vector<LayoutDim> all = rows.dims();
+  all[1].axes = {"sequence"};
+  return Layout(std::move(all));
+}
+
 LayoutRef layout_of_upload(const at::Tensor& host) {
   const std::shared_ptr<const Mesh> mesh = runtime().world.mesh;
   if (mesh == nullptr || host.dim() == 0) return nullptr;
-  const Layout layout = batch_layout(static_cast<size_t>(host.dim()));
+  const Layout layout = layout_of_batch(*mesh, host.sizes());
   std::vector<int64_t> dims = host.sizes().vec();
   dims[0] *= row_part(runtime().world).parts;
   const std::string misfit = layout.misfit(*mesh, dims);
@@ -111,10 +120,13 @@ at::Tensor block_of(const Mesh& mesh, const at::Tensor& host, LayoutRef layout, 
   std::vector<int64_t> start = layout->layout.shard_start(mesh, dims, device);
   if (!start.empty()) start[0] -= first_row;
   const std::vector<int64_t> sizes = layout->layout.shard_dims(mesh, dims);
-  const at::Tensor part = part_of(host, start, sizes);
-  if (part.sizes() == at::IntArrayRef(sizes)) return part.contiguous();
-  const at::Tensor padded = at::zeros(sizes, host.options());
-  part_of(padded, std::vector<int64_t>(sizes.size(), 0), part.sizes().vec()).copy_(part);
+  return padded_block(part_of(host, start, sizes), sizes);
+}
+
+at::Tensor padded_block(const at::Tensor& block, const std::vector<int64_t>& sizes) {
+  if (block.sizes() == at::IntArrayRef(sizes)) return block.contiguous();
+  const at::Tensor padded = at::zeros(sizes, block.options());
+  part_of(padded, std::vector<int64_t>(sizes.size(), 0), block.sizes().vec()).copy_(block);
   return padded;
 }
 

@@ -30,6 +30,10 @@ LayoutRef fitting(LayoutRef layout, const Mesh& mesh, c10::IntArrayRef dims);
 // trace's lock.
 LayoutRef layout_to_keep(const at::Tensor& tensor);
 
+// Returns the layout of a batch with these dimensions: its rows over data and fsdp. [rows, length] and [rows,
+// length, …] also lie along their length, over `sequence`, if that divides it. (A row of running text has one
+// token more than the model reads, and stays whole along `sequence`.)
+Layout layout_of_batch(const Mesh& mesh, c10::IntArrayRef dims);
 // Returns the layout that upload() gives a tensor: the batch's, if the mesh divides it. Warns once if it
 // does not; if several processes give its rows, that is an error. Any thread.
 LayoutRef layout_of_upload(const at::Tensor& host);
@@ -44,6 +48,8 @@ stablehlo::Type padded_type(const Mesh& mesh, const stablehlo::Type& type, Layou
 // tensor, and zeros where the layout pads it. It may share the tensor's memory.
 at::Tensor block_of(const Mesh& mesh, const at::Tensor& host, LayoutRef layout, int64_t device,
                     const std::vector<int64_t>& dims, int64_t first_row);
+// Returns a block of these sizes: a contiguous tensor of the block's elements, and zeros after them.
+at::Tensor padded_block(const at::Tensor& block, const std::vector<int64_t>& sizes);
 // Returns where the block of one of this process's devices begins in a laid-out value.
 std::vector<int64_t> start_of(const Data& data, size_t device);
 // Returns the numbers of the buffers to read for a whole value: one for each replica, or with a mesh one for

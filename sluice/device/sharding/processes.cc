@@ -7,6 +7,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/formats/hash.h"
 #include "sluice/base/result.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/device/program/trace.h"

@@ -1,13 +1,18 @@
 #include "sluice/device/sharding/shard.h"
 
+#include <unordered_map>
+
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/program/trace.h"
 #include "sluice/device/runtime.h"
+#include "sluice/device/sharding/blocks.h"
 #include "sluice/device/sharding/gradients.h"
 #include "sluice/device/sharding/layouts.h"
 #include "sluice/device/sharding/processes.h"
+#include "sluice/device/start/start_tape.h"
+#include "sluice/device/start/without_values.h"
 #include "sluice/device/storage.h"
 #include "sluice/device/transfer.h"
 
@@ -46,12 +51,65 @@ at::Tensor lay_out(const at::Tensor& tensor, const Layout& layout, RowPart rows)
   return made;
 }
 
+// Returns a host's value on the device. Nobody may write to it any more.
+at::Tensor in_blocks(const at::Tensor& host, const Layout& layout) {
+  const std::vector<int64_t> sizes = host.sizes().vec();
+  std::vector<at::Tensor> blocks;
+  for (const device::LocalBlock& block : device::blocks_here(layout, sizes))
+    blocks.push_back(device::part_at(host, block).contiguous());
+  return device::from_blocks(layout, sizes, host.scalar_type(), blocks);
+}
+
+// Makes a value that a program is about to compute, or a value of the host, the tensor's value in this
+// layout.
+void start_with(const at::Tensor& tensor, const at::Tensor& value, const Layout& layout) {
+  const at::Tensor of_type = value.detach().to(tensor.scalar_type());
+  if (!device::on_device(of_type)) return give_value(tensor, in_blocks(of_type, layout));
+  const at::Tensor own = of_type.contiguous();
+  if (const Mesh devices = mesh(); !devices.empty()) {
+    const auto lock = device::lock_trace();
+    device::LazyStorage::of(own)->layout = device::intern_layout(devices, layout);
+  }
+  give_value(tensor, own);
+  sync("start values");
+}
+
+using NamedTensor = std::pair<std::string, at::Tensor>;
+
+// Draws the values of the tensors that lack one. While programs are only compiled, no value is drawn.
+bool draw_missing(const std::vector<NamedTensor>& tensors, const std::vector<Layout>& layouts) {
+  std::vector<NamedTensor> missing;
+  std::unordered_map<const c10::TensorImpl*, const Layout*> layout_of_tensor;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!lacks_value(tensors[i].second)) continue;
+    missing.push_back(tensors[i]);
+    layout_of_tensor.emplace(tensors[i].second.unsafeGetTensorImpl(), &layouts[i]);
+  }
+  if (missing.empty()) return false;
+  const auto layout_for = [&](const at::Tensor& tensor) -> const Layout& {
+    return *layout_of_tensor.at(tensor.unsafeGetTensorImpl());
+  };
+  if (device::runtime().ahead) {
+    for (const auto& [name, tensor] : missing)
+      if (lacks_value(tensor))
+        give_value(tensor,
+                   device::from_blocks(layout_for(tensor), tensor.sizes().vec(), tensor.scalar_type(), {}));
+    return true;
+  }
+  device::draw_start(missing, at::Device(at::kXLA, 0),
+                     [&](const at::Tensor& tensor, const at::Tensor& value) {
+                       if (lacks_value(tensor)) start_with(tensor, value, layout_for(tensor));
+                     });
+  return true;
+}
+
 // Compares what several processes hold on their hosts.
 void check_hosts(const std::string& what, const std::vector<std::pair<std::string, at::Tensor>>& tensors) {
   if (!device::runtime().world.mesh_spans_processes()) return;
   std::vector<std::pair<std::string, at::Tensor>> hosts;
   for (const auto& [name, tensor] : tensors)
-    if (tensor.defined() && !device::on_device(tensor)) hosts.emplace_back(name, tensor.detach());
+    if (tensor.defined() && !device::on_device(tensor) && !lacks_value(tensor))
+      hosts.emplace_back(name, tensor.detach());
   device::check_equal_in_processes(what, hosts);
 }
 
@@ -94,7 +152,7 @@ at::Tensor shard_batch(const at::Tensor& tensor) {
   if (tensor.dim() == 0)
     throw_error(Code::kInvalidArgument,
                 "sluice::shard_batch: expected a tensor whose first dimension is the batch, found a scalar");
-  const Layout layout = batch_layout(static_cast<size_t>(tensor.dim()));
+  const Layout layout = device::layout_of_batch(mesh(), tensor.sizes());
   // What is on the device is the whole batch already.
   return lay_out(tensor, layout,
                  device::on_device(tensor) ? RowPart() : device::row_part(device::runtime().world));
@@ -124,7 +182,10 @@ ParameterLayouts shard_parameters(const std::vector<std::pair<std::string, at::T
   std::vector<std::pair<std::string, at::Tensor>> all = parameters;
   for (size_t i = 0; i < buffers.size(); ++i) all.emplace_back(base::str("buffer ", i), buffers[i]);
   check_hosts("sluice::shard", all);
-  bool moved = false;
+  std::vector<Layout> layouts = found.layouts;
+  for (const at::Tensor& buffer : buffers)
+    layouts.push_back(Layout::replicated(buffer.defined() ? static_cast<size_t>(buffer.dim()) : 0));
+  bool moved = draw_missing(all, layouts);
   for (size_t i = 0; i < parameters.size(); ++i) {
     const at::Tensor& parameter = parameters[i].second;
     if (!device::on_device(parameter) || layout_of(parameter) != found.layouts[i].on(mesh())) {

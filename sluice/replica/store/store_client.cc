@@ -1,7 +1,7 @@
 #include "sluice/replica/store/store_client.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/replica/admission.h"
 #include "sluice/replica/loss.h"
 #include "sluice/replica/store/store_server.h"

@@ -11,7 +11,6 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/replica/run_key.h"
 

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::replica {
 namespace {

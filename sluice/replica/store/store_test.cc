@@ -9,7 +9,6 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/files/secret.h"
 #include "sluice/base/random.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/replica/admission.h"
 #include "sluice/replica/store/store_client.h"
 #include "sluice/replica/store/store_server.h"

@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "sluice/base/text/hostlist.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/replica/placement.h"
 
 namespace sluice::replica::testing {

@@ -16,8 +16,8 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/replica/loss.h"
 
 namespace sluice::replica {

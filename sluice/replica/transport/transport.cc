@@ -6,6 +6,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/replica/transport/shared_transport.h"
 #include "sluice/replica/transport/socket_transport.h"
