@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice {
 namespace choose_detail {

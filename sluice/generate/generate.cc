@@ -5,8 +5,9 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/device.h"
+#include "sluice/device/sharding/shard.h"
 #include "sluice/models/eval_mode.h"
 
 namespace sluice {
@@ -178,6 +179,10 @@ std::vector<std::vector<uint32_t>> generate(models::LanguageModel& model,
   if (options.tokens < 0)
     throw_error(Code::kInvalidArgument,
                 base::str("expected a number of tokens of at least 0, found ", options.tokens));
+  if (model.device().is_xla() && mesh().size("sequence") > 1)
+    throw_error(Code::kInvalidArgument, base::str("the mesh ", mesh().str(),
+                                                  " divides sequences, and generating reads one token at a ",
+                                                  "time: give the devices of sequence to tensor or fsdp"));
   std::vector<std::vector<uint32_t>> checked;
   for (const auto& prompt : prompts)
     checked.push_back(checked_prompt(model.options(), prompt, options.tokens));

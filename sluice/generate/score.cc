@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/device.h"
 #include "sluice/generate/generate.h"
 

@@ -1,6 +1,6 @@
 // The area under the ROC curve, from counts at fixed thresholds.
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/metrics/averages.h"
 #include "sluice/metrics/input.h"
 #include "sluice/metrics/parse_names.h"

@@ -1,7 +1,7 @@
 #include "sluice/metrics/averages.h"
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/metrics/sums.h"
 
 namespace sluice::metrics {

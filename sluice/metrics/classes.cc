@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/metrics/averages.h"
 #include "sluice/metrics/input.h"
 #include "sluice/metrics/parse_names.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/metrics/definition.h"
 #include "sluice/session/backend.h"

@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/metrics/input.h"
 #include "sluice/metrics/sums.h"
 

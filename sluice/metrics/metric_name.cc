@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/metrics/parse_names.h"

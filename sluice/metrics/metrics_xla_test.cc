@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/metrics/metrics.h"
 

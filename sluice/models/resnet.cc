@@ -1,6 +1,6 @@
 // ResNets with torchvision's names: conv1, bn1, layer1.0.conv1, layer2.0.downsample.0, fc, …
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/models/models.h"
 
 namespace sluice::models {

@@ -1,6 +1,6 @@
 // The small models: a multi-layer perceptron and LeNet.
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/models/models.h"
 
 namespace sluice::models {

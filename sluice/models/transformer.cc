@@ -1,6 +1,6 @@
 // A Transformer encoder for classes of token sequences, or of images cut into patches.
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/models/layer.h"
 #include "sluice/models/models.h"
 

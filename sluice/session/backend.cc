@@ -9,11 +9,13 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/program/program.h"
 #include "sluice/device/runtime.h"
 #include "sluice/device/sharding/shard.h"
+#include "sluice/device/start/start_tape.h"
+#include "sluice/device/start/without_values.h"
 
 namespace sluice::sessions {
 
@@ -55,6 +57,7 @@ Backend::Backend(const std::string& device, const DeviceOptions& options, const 
   device_ = at::Device(at::kXLA, 0);
   local_replicas_ = sluice::replicas();
   first_replica_ = sluice::first_replica();
+  process_ = options.process_index;
   processes_ = options.processes;
   one_for_all_ = !sluice::mesh().empty();
   batch_part_ = sluice::batch_part();
@@ -63,15 +66,31 @@ Backend::Backend(const std::string& device, const DeviceOptions& options, const 
 
 Mesh Backend::mesh() const { return is_xla() ? sluice::mesh() : Mesh(); }
 
+namespace {
+
+// Gives a module on LibTorch's own CPU the values that it lacks.
+void give_start_values(torch::nn::Module& module) {
+  std::vector<std::pair<std::string, at::Tensor>> missing;
+  for (const auto& item : module.named_parameters())
+    if (lacks_value(item.value())) missing.emplace_back(item.key(), item.value());
+  for (const auto& item : module.named_buffers())
+    if (lacks_value(item.value())) missing.emplace_back(item.key(), item.value());
+  device::draw_start(missing, at::Device(at::kCPU), [](const at::Tensor& tensor, const at::Tensor& value) {
+    if (lacks_value(tensor)) give_value(tensor, value.to(tensor.scalar_type()).contiguous());
+  });
+}
+
+}  // namespace
+
 void Backend::place(torch::nn::Module& module, const std::vector<ShardRule>& rules) const {
   const std::vector<at::Tensor> parameters = module.parameters();
   const auto is_laid_out = [](const at::Tensor& parameter) { return sluice::is_laid_out(parameter); };
   const bool is_done =
       rules.empty() && std::any_of(parameters.begin(), parameters.end(), is_laid_out);  // by the caller
-  if (!mesh().empty() && !is_done)
-    shard(module, rules);
-  else
-    module.to(device_);
+  const bool lacks_values = std::any_of(parameters.begin(), parameters.end(), lacks_value);
+  if ((!mesh().empty() && !is_done) || (is_xla() && lacks_values)) return void(shard(module, rules));
+  if (lacks_values) give_start_values(module);
+  module.to(device_);
 }
 
 void Backend::warn_of_flat_vectors() const {
@@ -92,11 +111,35 @@ at::Tensor Backend::upload_equal(const at::Tensor& host) const {
   return upload(std::vector<at::Tensor>(static_cast<size_t>(local_replicas_), host));
 }
 
-Pending Backend::fetch_in_turn(const at::Tensor& tensor, bool keep) const {
-  if (!spans_processes() || !lies_over_processes(tensor)) return keep ? fetch(tensor) : Pending();
+at::Tensor Backend::zeros_like(const at::Tensor& tensor) const {
+  if (!is_laid_out(tensor)) return at::zeros_like(tensor);
+  const Layout layout = layout_of(tensor);
+  std::vector<at::Tensor> blocks;
+  if (!device::runtime().ahead)
+    for (const device::LocalBlock& block : device::blocks_here(layout, tensor.sizes().vec()))
+      blocks.push_back(at::zeros(block.sizes, at::TensorOptions(tensor.scalar_type())));
+  return device::from_blocks(layout, tensor.sizes().vec(), tensor.scalar_type(), blocks);
+}
+
+device::Blocks Backend::blocks(const at::Tensor& tensor) const {
+  if (tensor.is_xla()) return device::blocks_of(tensor);
+  const std::vector<int64_t> start(static_cast<size_t>(tensor.dim()), 0);
+  return {nullptr, tensor.scalar_type(), tensor.sizes().vec(), {{start, tensor.sizes().vec(), {0}}}};
+}
+
+Pending Backend::fetch_block(const at::Tensor& tensor, const device::Blocks& blocks, size_t number) const {
+  if (blocks.data == nullptr) return fetch(tensor);
   Pending pending;
-  const at::Tensor host = local(tensor);
-  if (keep) pending.host_ = host;
+  pending.fetch_ = device::fetch_block(blocks, number);
+  return pending;
+}
+
+Pending Backend::fetch_part(const Pending& block, const device::LocalBlock& part) const {
+  Pending pending;
+  if (block.host_.defined())
+    pending.host_ = device::part_at(block.host_, part).clone();
+  else
+    pending.fetch_ = device::fetch_part(block.fetch_, part);
   return pending;
 }
 

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "sluice/device/device.h"
+#include "sluice/device/sharding/block_places.h"
+#include "sluice/device/sharding/blocks.h"
 #include "sluice/mesh/mesh.h"
 #include "sluice/mesh/rules.h"
 #include "sluice/pjrt/device.h"
@@ -70,6 +72,8 @@ class Backend {
   // Returns whether the devices of several processes share one model (docs/sharding.md): there is one replica
   // then, and values are computed from the whole batch.
   bool spans_processes() const { return processes_ > 1 && one_for_all_; }
+  int process() const { return process_; }
+  int processes() const { return processes_; }
   // As sluice::batch_part() and batch_parts().
   int batch_part() const { return batch_part_; }
   int batch_parts() const { return batch_parts_; }
@@ -86,10 +90,14 @@ class Backend {
   at::Tensor upload_equal(const at::Tensor& host) const;
   // Later writes to the tensor do not change what arrives.
   Pending fetch(const at::Tensor& tensor) const;
-  // Does what fetch() does, for many tensors that are read one after the other. One whose blocks lie over
-  // several processes is gathered and read before this returns, so that the devices never hold more than a
-  // few of them whole. All processes call it with the same tensors; without `keep` the value is dropped.
-  Pending fetch_in_turn(const at::Tensor& tensor, bool keep = true) const;
+  // Returns the blocks of a tensor. One on the host is a block of process 0, also if others have it.
+  device::Blocks blocks(const at::Tensor& tensor) const;
+  // Returns zeros on the device that lie like this tensor, which is there; later writes keep the layout.
+  at::Tensor zeros_like(const at::Tensor& tensor) const;
+  // Does what fetch() does, for a block that this process holds.
+  Pending fetch_block(const at::Tensor& tensor, const device::Blocks& blocks, size_t number) const;
+  // Returns a part of such a block; parts of one Pending share its copy.
+  Pending fetch_part(const Pending& block, const device::LocalBlock& part) const;
   // Ends the graph here, if something was recorded since the last cut.
   void cut(const char* what) const;
   void wait() const;
@@ -123,6 +131,7 @@ class Backend {
   mutable bool warned_of_flat_vectors_ = false;
   int batch_part_ = 0, batch_parts_ = 1;
   bool one_for_all_ = false;  // there is a mesh
+  int process_ = 0;
 };
 
 }  // namespace sluice::sessions

@@ -9,7 +9,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/span.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::sessions {
 namespace deliveries_detail {

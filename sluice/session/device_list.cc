@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 
 namespace sluice::sessions {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstdint>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::sessions {
 namespace finite_detail {

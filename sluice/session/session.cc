@@ -11,13 +11,15 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/files/safe_join.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/replica/collectives.h"
 #include "sluice/replica/connect.h"
 #include "sluice/replica/placement.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/session/log_line.h"
+#include "sluice/session/pieces/shared_checkpoint.h"
 #include "sluice/session/rates/device_peak.h"
 #include "sluice/session/session_state.h"
 
@@ -55,7 +57,11 @@ std::shared_ptr<replica::Processes> join_others(const Options& options) {
     throw_error(Code::kInvalidArgument,
                 base::str("the device \"", options.device, "\" trains in one process, and ", placement.source,
                           " started ", placement.processes, "; use the device \"xla\""));
-  return base::value_or_throw(replica::Processes::join(placement));
+  auto joined = base::value_or_throw(replica::Processes::join(placement));
+  if (const int slices = placement.slice.count; slices > 1 && joined->index() == 0)
+    base::info(slices, " TPU slices of ", base::counted(joined->count() / slices, "process"),
+               " each run one program");
+  return joined;
 }
 
 std::shared_ptr<const sessions::Backend> open_backend(const Options& options,
@@ -80,6 +86,7 @@ monitor::ProcessIdentity identity_of(const sessions::Backend& backend, const rep
     identity.index = processes->index();
     identity.count = processes->count();
     identity.coordinator = processes->placement().coordinator;
+    if (processes->placement().slice.count > 1) identity.slice = processes->placement().slice.index;
   }
   identity.replicas = backend.local_replicas();
   identity.device = backend.device().str();
@@ -265,6 +272,22 @@ std::vector<torch::Tensor> Session::read(const torch::Tensor& tensor) {
 }
 
 const sessions::Backend& Session::backend() const { return *state_->backend; }
+
+std::shared_ptr<sessions::SavePeers> Session::save_peers() {
+  std::shared_ptr<sessions::SavePeers>& peers = state_->save_peers;
+  if (peers != nullptr) return peers;
+  peers = std::make_shared<sessions::SavePeers>();
+  const std::shared_ptr<replica::Processes> processes = state_->processes;
+  if (processes == nullptr) return peers;
+  peers->index = processes->index();
+  peers->count = processes->count();
+  peers->put = [processes](const std::string& key, const std::string& text) {
+    return processes->put(key, text);
+  };
+  peers->get = [processes](const std::string& key) { return processes->try_get(key); };
+  peers->status = [processes] { return processes->status(); };
+  return peers;
+}
 
 void Session::before_update(const std::vector<torch::optim::Optimizer*>& optimizers,
                             const StepOptions& options) {

@@ -40,6 +40,10 @@ SLUICE_API_BEGIN
 
 namespace sluice {
 
+namespace sessions {
+struct SavePeers;
+}
+
 struct Options {
   std::string device = "xla";  // "xla", or "cpu" for LibTorch's own CPU, eager
   DeviceOptions xla;           // options of the device "xla": plugin, number of devices, strict, …
@@ -217,6 +221,8 @@ class Session {
   struct State;
   explicit Session(std::shared_ptr<State> state) : state_(std::move(state)) {}
   const sessions::Backend& backend() const;
+  // The processes that write a checkpoint together (session/pieces/shared_checkpoint.h).
+  std::shared_ptr<sessions::SavePeers> save_peers();
 
  private:
   friend class Accumulate;

@@ -44,7 +44,8 @@ struct Session::State {
   void update(const std::vector<torch::optim::Optimizer*>& optimizers, bool keep_gradients);
   StepRates rates(sessions::StepLog::Reader& reader, std::optional<int64_t> until);
 
-  std::shared_ptr<replica::Processes> processes;  // null if there is only one
+  std::shared_ptr<replica::Processes> processes;    // null if there is only one
+  std::shared_ptr<sessions::SavePeers> save_peers;  // null until they are asked for
   std::shared_ptr<const sessions::Backend> backend;
   sessions::Deliveries deliveries;
   sessions::Heartbeat heartbeat;

@@ -4,6 +4,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/base/variables.h"
 #include "sluice/session/ahead/ahead_program.h"

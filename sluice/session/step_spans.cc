@@ -6,8 +6,8 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/store.h"
 #include "sluice/profile/host_lines.h"

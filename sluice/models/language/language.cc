@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/models/language/makers.h"
 
@@ -80,18 +81,26 @@ LanguageModelPtr language_model(const LanguageOptions& options) {
   return language_detail::make_llama(options);
 }
 
-std::vector<std::pair<std::string, torch::Tensor>> with_own_names(
-    const LanguageOptions& options, std::vector<std::pair<std::string, torch::Tensor>> tensors) {
+std::vector<std::string> own_names(const LanguageOptions& options, std::vector<std::string> names) {
   namespace detail = language_detail;
   const std::string prefix = body_prefix(options);
-  const bool complete = std::any_of(tensors.begin(), tensors.end(),
-                                    [&](const auto& item) { return base::starts_with(item.first, prefix); });
-  std::vector<std::pair<std::string, torch::Tensor>> result;
-  for (auto& [name, tensor] : tensors) {
+  const bool complete = std::any_of(names.begin(), names.end(),
+                                    [&](const auto& name) { return base::starts_with(name, prefix); });
+  for (std::string& name : names) {
     if (!complete && !is_of_head(name)) name = prefix + name;
-    if (!detail::is_no_parameter(options, name) && !detail::is_copy(options, name))
-      result.emplace_back(std::move(name), std::move(tensor));
+    if (detail::is_no_parameter(options, name) || detail::is_copy(options, name)) name.clear();
   }
+  return names;
+}
+
+std::vector<std::pair<std::string, torch::Tensor>> with_own_names(
+    const LanguageOptions& options, std::vector<std::pair<std::string, torch::Tensor>> tensors) {
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : tensors) names.push_back(name);
+  names = own_names(options, std::move(names));
+  std::vector<std::pair<std::string, torch::Tensor>> result;
+  for (size_t i = 0; i < tensors.size(); ++i)
+    if (!names[i].empty()) result.emplace_back(std::move(names[i]), std::move(tensors[i].second));
   return result;
 }
 

@@ -118,5 +118,8 @@ std::string body_prefix(const LanguageOptions& options);
 std::vector<std::pair<std::string, torch::Tensor>> with_own_names(
     const LanguageOptions& options, std::vector<std::pair<std::string, torch::Tensor>> tensors);
 
+// Returns the model's name of each of a file's tensors, as with_own_names does; "" for one that is dropped.
+std::vector<std::string> own_names(const LanguageOptions& options, std::vector<std::string> names);
+
 }  // namespace sluice::models
 SLUICE_API_END

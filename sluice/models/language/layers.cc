@@ -1,7 +1,7 @@
 #include "sluice/models/language/layers.h"
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::models::language_detail {
 namespace {

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/models/language/names.h"
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "sluice/device/sharding/upload_equal.h"
+
 namespace sluice::models::language_detail {
 namespace {
 
@@ -97,7 +99,8 @@ Rope::Angles Rope::angles(const LanguageInput& input) {
   // Made on the CPU and copied at every call: all steps then have the same program, and no reference to a
   // device that was closed remains.
   const torch::Device device = input.ids.device();
-  return at_positions({last_.cosine.to(device), last_.sine.to(device)}, input.positions);
+  return at_positions({device::upload_equal(last_.cosine, device), device::upload_equal(last_.sine, device)},
+                      input.positions);
 }
 
 Rope::Angles Rope::angles(const LanguageInput& input, LanguageCache& cache) const {
@@ -108,8 +111,8 @@ Rope::Angles Rope::angles(const LanguageInput& input, LanguageCache& cache) cons
       const Angles beyond = table(cache.capacity, options_.original_positions + 1);
       all = {torch::cat({all.cosine, beyond.cosine}), torch::cat({all.sine, beyond.sine})};
     }
-    cache.cosine = all.cosine.to(input.ids.device());
-    cache.sine = all.sine.to(input.ids.device());
+    cache.cosine = device::upload_equal(all.cosine, input.ids.device());
+    cache.sine = device::upload_equal(all.sine, input.ids.device());
   }
   torch::Tensor rows = input.positions;
   // The length of this step decides, as in transformers: cached keys keep the angles that they were read

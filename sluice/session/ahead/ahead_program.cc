@@ -14,6 +14,7 @@
 #include "sluice/base/error.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/device/program/ahead.h"
 #include "sluice/pjrt/machine/choose_plugin.h"

@@ -1,12 +1,9 @@
 #include "sluice/session/files/checkpoint.h"
 
-#include <fcntl.h>
-#include <stdio.h>
-#include <unistd.h>
-
+#include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <limits>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string_view>
@@ -15,10 +12,15 @@
 #include "sluice/base/formats/json_bytes.h"
 #include "sluice/base/formats/parse_json.h"
 #include "sluice/base/span.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/shown_url.h"
-#include "sluice/base/thread.h"
+#include "sluice/base/text/strings.h"
+#include "sluice/session/files/fresh_folders.h"
 #include "sluice/session/files/save.h"
 #include "sluice/session/finite.h"
+#include "sluice/session/pieces/piece_index.h"
+#include "sluice/session/pieces/piece_writers.h"
+#include "sluice/session/stored/stored_tensors.h"
 
 namespace sluice::sessions {
 namespace checkpoint_detail {
@@ -30,15 +32,6 @@ NamedTensors values(const std::vector<std::pair<std::string, Pending>>& pending)
   NamedTensors result;
   for (const auto& [name, value] : pending) result.emplace_back(name, value.get().front());
   return result;
-}
-
-// A text with the name of `tensors`, but not of `others`, that is nearest to `name`; "" if none is near.
-std::string nearest_name(const std::string& name, const NamedTensors& tensors, const NamedTensors& others) {
-  std::set<std::string> known;
-  for (const auto& [other, tensor] : tensors) known.insert(other);
-  for (const auto& [other, tensor] : others) known.erase(other);
-  const std::string near = base::nearest(name, {known.begin(), known.end()});
-  return near.empty() ? std::string() : base::str("; the nearest name is ", near);
 }
 
 // Whether a name ends with a parameter's name: "callback.average.fc.weight" is kept for fc.weight.
@@ -120,156 +113,125 @@ base::Result<Progress> from_json(const std::string& text, const std::string& pat
   return progress;
 }
 
-std::string beside(const std::string& folder, const char* what) {
-  const std::filesystem::path path(folder);
-  return (path.parent_path() / ("." + path.filename().string() + what)).string();
-}
-
-// Removes the temporary folders that runs left when they were killed while writing.
-void remove_leftovers(const std::string& folder) {
-  const std::string start = std::filesystem::path(beside(folder, ".writing-")).filename().string();
-  std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(base::parent_path(folder), ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (base::starts_with(name, start) && name != start + std::to_string(getpid()))
-      std::filesystem::remove_all(entry.path(), ignored);
-  }
-}
-
-// Puts `fresh` in the place of `folder`: with one system call if the file system can exchange two names;
-// otherwise it moves the old checkpoint aside first, where find_checkpoint() looks for it.
-base::Status replace(const std::string& fresh, const std::string& folder) {
-  std::error_code ignored;
-  if (!base::path_exists(folder)) {
-    if (rename(fresh.c_str(), folder.c_str()) != 0) return base::fail_errno(errno, "rename to", folder);
-    return base::sync_directory(base::parent_path(folder));
-  }
-  if (renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
-    SLUICE_OK(base::sync_directory(base::parent_path(folder)));
-    std::filesystem::remove_all(fresh, ignored);  // the old checkpoint, since the exchange
-    return {};
-  }
-  const std::string old = beside(folder, ".old");
-  std::filesystem::remove_all(old, ignored);
-  if (rename(folder.c_str(), old.c_str()) != 0) return base::fail_errno(errno, "rename", folder);
-  if (rename(fresh.c_str(), folder.c_str()) != 0) return base::fail_errno(errno, "rename to", folder);
-  SLUICE_OK(base::sync_directory(base::parent_path(folder)));
-  std::filesystem::remove_all(old, ignored);
-  return {};
-}
-
-// Gives a file a second name, in a new folder. Links need one file system that has them; a copy needs
-// nothing.
-base::Status link_or_copy(const std::string& from, const std::string& to) {
-  if (::link(from.c_str(), to.c_str()) == 0) return {};
-  std::error_code error;
-  std::filesystem::copy_file(from, to, error);
-  if (error) return base::fail_errno(error.value(), "copy a file of the checkpoint to", to);
-  return base::sync_file(to);
-}
-
-// Gives all files of the checkpoint in `from` a second name in `folder`, which is new.
-base::Status link_files(const Snapshot& snapshot, const std::string& from, const std::string& folder) {
-  SLUICE_OK(base::make_directories(folder));
-  std::vector<std::string> names(std::begin(kFiles), std::end(kFiles));
-  for (const auto& [name, content] : snapshot.files) names.push_back(name);
-  for (const std::string& name : names)
-    SLUICE_OK(link_or_copy(base::join_path(from, name), base::join_path(folder, name)));
-  return base::sync_directory(folder);
-}
-
-// The folders under their temporary names. A folder that has not taken its place is removed at the end.
-class FreshFolders {
- public:
-  FreshFolders() = default;
-  FreshFolders(const FreshFolders&) = delete;
-  FreshFolders& operator=(const FreshFolders&) = delete;
-  ~FreshFolders() {
-    std::error_code ignored;
-    for (const std::string& path : paths_) std::filesystem::remove_all(path, ignored);
-  }
-  // Returns the temporary name for `folder`; nothing has this name.
-  base::Result<std::string> add(const std::string& folder) {
-    SLUICE_OK(base::make_directories(base::parent_path(folder)));
-    remove_leftovers(folder);
-    paths_.push_back(beside(folder, base::str(".writing-", getpid()).c_str()));
-    std::error_code ignored;
-    std::filesystem::remove_all(paths_.back(), ignored);
-    return paths_.back();
-  }
-  const std::vector<std::string>& paths() const { return paths_; }
-
- private:
-  std::vector<std::string> paths_;
-};
-
 base::Status write_files(const Snapshot& snapshot, const std::string& folder) {
   SLUICE_OK(base::make_directories(folder));
   SLUICE_OK(write_safetensors(base::join_path(folder, "model.safetensors"), values(snapshot.model)));
   SLUICE_OK(write_safetensors(base::join_path(folder, "state.safetensors"), values(snapshot.state)));
-  for (const auto& [name, content] : snapshot.files)
-    SLUICE_OK(base::write_file_atomically(base::join_path(folder, name), content));
-  return base::write_file_atomically(base::join_path(folder, "state.json"), to_json(snapshot.progress));
+  return write_progress(snapshot, folder);
 }
+
+// Returns the names of all files of a checkpoint of this snapshot.
+std::vector<std::string> file_names(const Snapshot& snapshot) {
+  std::vector<std::string> names(std::begin(kFiles), std::end(kFiles));
+  for (const auto& [name, content] : snapshot.files) names.push_back(name);
+  return names;
+}
+
+// Returns the tensors of one kind, from one file or from pieces.
+base::Result<NamedTensors> read_kind(const std::string& folder, const char* kind) {
+  const std::string index = base::join_path(folder, index_name(kind));
+  const std::string one = base::join_path(folder, base::str(kind, ".safetensors"));
+  return !base::path_exists(one) && base::path_exists(index) ? read_all_stored(index) : read_safetensors(one);
+}
+
+// Takes the values of a snapshot: whole, or the pieces that this process writes.
+class Taker {
+ public:
+  Taker(const Backend& backend, Snapshot& snapshot) : backend_(backend), snapshot_(snapshot) {
+    if (backend.spans_processes()) snapshot.pieces.emplace();
+  }
+  void model(const std::string& name, const at::Tensor& tensor, bool may_be_infinite) {
+    take(kModel, name, tensor, may_be_infinite);
+  }
+  void state(const std::string& name, const at::Tensor& tensor, bool may_be_infinite) {
+    take(kState, name, tensor, may_be_infinite);
+  }
+
+  // Divides the blocks of all values among the processes, and starts the copies of the blocks of this
+  // process. All processes take the same tensors, so they divide alike.
+  void finish() {
+    const auto pieces = divide_among(blocks_, backend_.processes());
+    for (size_t i = 0; i < given_.size(); ++i) {
+      const Given& given = given_[i];
+      const device::Blocks& blocks = blocks_[i];
+      auto& tensors = (given.kind == kModel ? snapshot_.pieces->model : snapshot_.pieces->state).tensors;
+      PiecedTensor& whole = tensors[given.name];
+      whole.type = blocks.type;
+      whole.sizes = blocks.sizes;
+      std::map<size_t, Pending> own;  // the blocks that this process writes, or parts of them
+      for (const WrittenPiece& piece : pieces[i]) {
+        const std::string name = piece_name(given.name, piece.start, piece.sizes, blocks.sizes);
+        whole.pieces.push_back(
+            {name, piece.start, piece.sizes, part_name(given.kind, piece.process, backend_.processes())});
+        if (piece.process != backend_.process()) continue;
+        const device::BlockPlace& place = blocks.places[piece.block];
+        if (own.count(piece.block) == 0)
+          own[piece.block] = backend_.fetch_block(given.tensor, blocks, piece.block);
+        const Pending& block = own[piece.block];
+        if (given.may_be_infinite) snapshot_.may_be_infinite.insert(name);
+        values(given.kind)
+            .emplace_back(
+                name, piece.sizes == place.sizes ? block : backend_.fetch_part(block, part_in(place, piece)));
+      }
+    }
+  }
+
+ private:
+  // A value whose blocks are in `blocks_`.
+  struct Given {
+    const char* kind;
+    std::string name;
+    at::Tensor tensor;
+    bool may_be_infinite;
+  };
+
+  void take(const char* kind, const std::string& name, const at::Tensor& tensor, bool may_be_infinite) {
+    if (may_be_infinite) snapshot_.may_be_infinite.insert(name);
+    if (!snapshot_.pieces) {
+      values(kind).emplace_back(name, backend_.fetch(tensor));
+      return;
+    }
+    given_.push_back({kind, name, tensor, may_be_infinite});
+    blocks_.push_back(backend_.blocks(tensor));
+  }
+
+  // Returns where a piece is in its block.
+  static device::LocalBlock part_in(const device::BlockPlace& place, const WrittenPiece& piece) {
+    device::LocalBlock part{piece.start, piece.sizes};
+    for (size_t d = 0; d < part.start.size(); ++d) part.start[d] -= place.start[d];
+    return part;
+  }
+
+  std::vector<std::pair<std::string, Pending>>& values(const char* kind) const {
+    return kind == kModel ? snapshot_.model : snapshot_.state;
+  }
+
+  const Backend& backend_;
+  Snapshot& snapshot_;
+  std::vector<Given> given_;
+  std::vector<device::Blocks> blocks_;  // [given_]
+};
 
 }  // namespace checkpoint_detail
 
-NamedTensors module_tensors(const torch::nn::Module& model) {
-  NamedTensors result;
-  for (const auto& item : model.named_parameters()) result.emplace_back(item.key(), item.value());
-  for (const auto& item : model.named_buffers()) result.emplace_back(item.key(), item.value());
-  return result;
-}
-
-base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, const std::string& source) {
-  namespace detail = checkpoint_detail;
-  std::map<std::string, at::Tensor> given(tensors.begin(), tensors.end());
-  NamedTensors own = module_tensors(model);
-  for (const auto& [name, tensor] : own) {
-    auto found = given.find(name);
-    if (found == given.end())
-      return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
-                        " is missing in it", detail::nearest_name(name, tensors, own));
-    if (found->second.sizes() != tensor.sizes())
-      return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
-                        " has shape ", found->second.sizes(), " there, ", tensor.sizes(), " in the model");
-    if (found->second.is_complex() && !tensor.is_complex())
-      return base::fail(Code::kInvalidArgument, source, " is not of this model: the tensor ", name,
-                        " has complex numbers there, real ones in the model");
-  }
-  std::set<std::string_view> known;
-  for (const auto& [name, tensor] : own) known.insert(name);
-  for (const auto& [name, tensor] : tensors) {
-    if (known.count(name) == 0)
-      return base::fail(Code::kInvalidArgument, source, " is not of this model: it has no tensor called ",
-                        name, detail::nearest_name(name, own, tensors));
-  }
-  torch::NoGradGuard no_grad;
-  for (auto& [name, tensor] : own) tensor.copy_(given[name]);
-  return {};
-}
-
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
                        const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress,
-                       const NamedTensors& more, bool keep) {
+                       const NamedTensors& more) {
   const base::Span span("snapshot");
   Snapshot snapshot;
   snapshot.progress = progress;
+  checkpoint_detail::Taker taker(backend, snapshot);
   std::set<std::string> trained;
   for (const auto& item : model.named_parameters())
     if (item.value().requires_grad()) trained.insert(item.key());
-  for (const auto& [name, tensor] : module_tensors(model)) {
-    snapshot.model.emplace_back(name, backend.fetch_in_turn(tensor, keep));
-    if (trained.count(name) == 0) snapshot.may_be_infinite.insert(name);
-  }
+  for (const auto& [name, tensor] : module_tensors(model))
+    taker.model(name, tensor, trained.count(name) == 0);
   for (auto* optimizer : optimizers)
-    for (const auto& [name, tensor] : optimizer_tensors(*optimizer, model))
-      snapshot.state.emplace_back(name, backend.fetch_in_turn(tensor, keep));
-  for (const auto& [name, tensor] : more) {
-    snapshot.state.emplace_back(name, backend.fetch_in_turn(tensor, keep));
-    if (!checkpoint_detail::ends_with_one_of(trained, name)) snapshot.may_be_infinite.insert(name);
-  }
-  snapshot.state.emplace_back("random.cpu", backend.fetch(at::detail::getDefaultCPUGenerator().get_state()));
+    for (const auto& [name, tensor] : optimizer_tensors(*optimizer, model)) taker.state(name, tensor, false);
+  for (const auto& [name, tensor] : more)
+    taker.state(name, tensor, !checkpoint_detail::ends_with_one_of(trained, name));
+  taker.state("random.cpu", at::detail::getDefaultCPUGenerator().get_state(), false);
+  if (snapshot.pieces) taker.finish();
   return snapshot;
 }
 
@@ -288,7 +250,7 @@ base::Status write_checkpoints(const Snapshot& snapshot, const std::vector<std::
   const std::string& first = folders.front();
   if (const base::Status finite = check_finite(snapshot); !finite)
     return base::fail_at(finite, "the checkpoint ", first, " was not written");
-  detail::FreshFolders fresh;
+  FreshFolders fresh;
   const auto each = [&](const auto& act) -> base::Status {
     for (size_t i = 0; i < folders.size(); ++i)
       if (const base::Status done = act(i); !done)
@@ -298,31 +260,57 @@ base::Status write_checkpoints(const Snapshot& snapshot, const std::vector<std::
   SLUICE_OK(each([&](size_t i) -> base::Status {
     SLUICE_TRY(const std::string path, fresh.add(folders[i]));
     return i == 0 ? detail::write_files(snapshot, path)
-                  : detail::link_files(snapshot, fresh.paths().front(), path);
+                  : link_files(detail::file_names(snapshot), fresh.paths().front(), path);
   }));
-  return each([&](size_t i) { return detail::replace(fresh.paths()[i], folders[i]); });
+  return each([&](size_t i) { return put_in_place(fresh.paths()[i], folders[i]); });
+}
+
+base::Status write_progress(const Snapshot& snapshot, const std::string& folder) {
+  for (const auto& [name, content] : snapshot.files)
+    SLUICE_OK(base::write_file_atomically(base::join_path(folder, name), content));
+  return base::write_file_atomically(base::join_path(folder, "state.json"),
+                                     checkpoint_detail::to_json(snapshot.progress));
 }
 
 std::string find_checkpoint(const std::string& folder) {
   if (base::path_exists(base::join_path(folder, "state.json"))) return folder;
-  const std::string old = checkpoint_detail::beside(folder, ".old");
+  const std::string old = hidden_name(folder, ".old");
   return base::path_exists(base::join_path(old, "state.json")) ? old : "";
 }
 
 std::vector<std::string> missing_files(const std::vector<std::string>& names) {
+  const auto has = [&](const char* file) {
+    return std::find(names.begin(), names.end(), file) != names.end();
+  };
+  if (!has(checkpoint_detail::kFiles[0]) && has_parts(names)) return missing_parts(names);
   std::vector<std::string> missing;
   for (const char* const file : checkpoint_detail::kFiles)
-    if (std::find(names.begin(), names.end(), file) == names.end()) missing.emplace_back(file);
+    if (!has(file)) missing.emplace_back(file);
   return missing;
 }
 
-base::Status check_whole(const std::string& folder, const std::string& source) {
+namespace checkpoint_detail {
+
+// Returns which of a checkpoint's files are in a folder; none if there is no such folder.
+std::vector<std::string> files_there(const std::string& folder) {
   std::vector<std::string> there;
-  for (const char* const file : checkpoint_detail::kFiles)
+  for (const char* const file : kFiles)
     if (base::path_exists(base::join_path(folder, file))) there.emplace_back(file);
+  const auto names = base::list_directory(folder);
+  for (const std::string& name : names ? *names : std::vector<std::string>())
+    if (has_parts({name})) there.push_back(name);
+  return there;
+}
+
+}  // namespace checkpoint_detail
+
+base::Status check_whole(const std::string& folder, const std::string& source) {
+  std::vector<std::string> there = checkpoint_detail::files_there(folder);
   const auto missing = missing_files(there);
   if (missing.empty()) return {};
+  constexpr size_t kNamed = 8;
   const bool has_weights = !there.empty() && there.front() == checkpoint_detail::kFiles[0];
+  if (there.size() > kNamed) there.resize(kNamed);
   return base::fail(
       Code::kDataLoss, source, " is not a whole checkpoint: ", base::join(missing, " and "),
       missing.size() == 1 ? " is missing" : " are missing",
@@ -332,10 +320,7 @@ base::Status check_whole(const std::string& folder, const std::string& source) {
 }
 
 base::Result<std::string> find_whole_checkpoint(const std::string& folder) {
-  bool any = false;
-  for (const char* const file : checkpoint_detail::kFiles)
-    any = any || base::path_exists(base::join_path(folder, file));
-  if (any) SLUICE_OK(check_whole(folder, folder));
+  if (!checkpoint_detail::files_there(folder).empty()) SLUICE_OK(check_whole(folder, folder));
   return find_checkpoint(folder);
 }
 
@@ -352,9 +337,13 @@ base::Result<Checkpoint> read_checkpoint(const std::string& folder) {
                       "state.safetensors and state.json)");
   Checkpoint checkpoint;
   SLUICE_TRY(checkpoint.progress, read_progress(found));
-  SLUICE_TRY(checkpoint.model, read_safetensors(base::join_path(found, "model.safetensors")));
-  SLUICE_TRY(checkpoint.state, read_safetensors(base::join_path(found, "state.safetensors")));
+  SLUICE_TRY(checkpoint.model, read_model(found));
+  SLUICE_TRY(checkpoint.state, checkpoint_detail::read_kind(found, kState));
   return checkpoint;
+}
+
+base::Result<NamedTensors> read_model(const std::string& folder) {
+  return checkpoint_detail::read_kind(folder, kModel);
 }
 
 void restore_random(const Checkpoint& checkpoint) {
@@ -363,34 +352,6 @@ void restore_random(const Checkpoint& checkpoint) {
     auto generator = at::detail::getDefaultCPUGenerator();
     generator.set_state(tensor);
   }
-}
-
-CheckpointWriter::~CheckpointWriter() {
-  if (running_.valid()) running_.wait();
-}
-
-base::Status CheckpointWriter::write(Snapshot snapshot, std::vector<std::string> folders) {
-  SLUICE_OK(wait());
-  running_ = std::async(
-      std::launch::async,
-      [this, snapshot = std::move(snapshot), folders = std::move(folders)]() mutable -> base::Status {
-        base::name_thread("sluice-save");
-        try {
-          settle(snapshot);
-          SLUICE_OK(write_checkpoints(snapshot, folders));
-          return publish_ ? publish_(folders) : base::Status();
-        } catch (const Error& error) {
-          return tl::unexpected<Error>(error);
-        } catch (const std::exception& error) {
-          return base::fail(Code::kUnknown, "cannot write the checkpoint: ", error.what());
-        }
-      });
-  return {};
-}
-
-base::Status CheckpointWriter::wait() {
-  if (!running_.valid()) return {};
-  return running_.get();
 }
 
 }  // namespace sluice::sessions

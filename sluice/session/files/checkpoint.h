@@ -1,18 +1,16 @@
 // Checkpoints: weights in safetensors, and the rest of a run's state next to them.
 //
 // A checkpoint is a folder with model.safetensors (parameters and buffers by their names), state.safetensors
-// (optimizer and random generator), state.json (epoch, step, …) and the files that a task adds. It is written
-// under a temporary name and takes its place at once: a reader sees either the old one or the new one,
-// complete.
+// (optimizer and random generator), state.json (epoch, step, …) and the files that a task adds. Several
+// processes that share one model write each of the two as several files with an index
+// (pieces/shared_checkpoint.h). It is written under a temporary name and takes its place at once: a reader
+// sees either the old one or the new one, complete.
 #pragma once
 
 #include <torch/torch.h>
 
 #include <cstdint>
-#include <functional>
-#include <future>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -21,7 +19,9 @@
 
 #include "sluice/base/export.h"
 #include "sluice/session/backend.h"
+#include "sluice/session/files/module_values.h"
 #include "sluice/session/files/tensor_file.h"
+#include "sluice/session/pieces/piece_index.h"
 
 namespace sluice::sessions {
 
@@ -53,12 +53,6 @@ struct Progress {
   Due due;
 };
 
-// Returns the parameters and buffers, by their qualified names.
-NamedTensors module_tensors(const torch::nn::Module& model);
-// Puts values into a model's parameters and buffers, on any device. `source` names the file in errors. The
-// first tensor that is missing, unexpected, or of another shape is an error that names it.
-base::Status load_module(torch::nn::Module& model, const NamedTensors& tensors, const std::string& source);
-
 // Returns the state of SGD, Adam, AdamW, RMSprop or Adagrad as tensors called "optimizer.PARAMETER.FIELD".
 NamedTensors optimizer_tensors(torch::optim::Optimizer& optimizer, const torch::nn::Module& model);
 // Loads the state of the optimizer's own parameters. `source` names the checkpoint in errors: a state of
@@ -76,12 +70,14 @@ struct Snapshot {
   Progress progress;
   std::vector<std::pair<std::string, std::string>> files;  // names and contents of further files
   std::set<std::string> may_be_infinite;  // tensors that are neither trained nor kept for a trained one
+  // If the devices of several processes share the model: the pieces of all processes. `model` and `state`
+  // then have the pieces that this process writes, and no process has a tensor that lies in blocks whole.
+  std::optional<CheckpointPieces> pieces = {};
 };
-// With a mesh over several processes all of them take a snapshot, one tensor after the other, which waits; it
-// has values only with `keep`.
+// With a mesh over several processes all of them take a snapshot of the same tensors.
 Snapshot take_snapshot(const Backend& backend, const torch::nn::Module& model,
                        const std::vector<torch::optim::Optimizer*>& optimizers, const Progress& progress,
-                       const NamedTensors& more = {}, bool keep = true);
+                       const NamedTensors& more = {});
 
 // Waits until the values are on the host, and lets go of each value's buffers on the devices when it is
 // there. Then a snapshot is one copy of the values.
@@ -94,6 +90,8 @@ base::Status write_checkpoint(const Snapshot& snapshot, const std::string& folde
 // the other folders get hard links to these files, or copies where the file system refuses links.
 // So no program may write into a checkpoint's files; it replaces them (base::AtomicFile).
 base::Status write_checkpoints(const Snapshot& snapshot, const std::vector<std::string>& folders);
+// Writes Snapshot::files, and at the end state.json: the files without which a folder is no checkpoint.
+base::Status write_progress(const Snapshot& snapshot, const std::string& folder);
 
 struct Checkpoint {
   NamedTensors model;
@@ -102,33 +100,18 @@ struct Checkpoint {
 };
 base::Result<Checkpoint> read_checkpoint(const std::string& folder);
 base::Result<Progress> read_progress(const std::string& folder);
+// Returns the weights of a checkpoint in either form.
+base::Result<NamedTensors> read_model(const std::string& folder);
 // Returns the folder, or the one that a crash between two renames left instead; "" if there is none.
 std::string find_checkpoint(const std::string& folder);
 // Does the same as find_checkpoint; a folder with only some of a checkpoint's files is an error that names
 // them.
 base::Result<std::string> find_whole_checkpoint(const std::string& folder);
-// Returns which of a checkpoint's files are not among `names`.
+// Returns which of a checkpoint's files are not among `names`, the files of its folder.
 std::vector<std::string> missing_files(const std::vector<std::string>& names);
 // Checks that a folder has all of a checkpoint's files, or fails with kDataLoss. Errors call it `source`.
 base::Status check_whole(const std::string& folder, const std::string& source);
 // Sets LibTorch's CPU generator to the checkpoint's.
 void restore_random(const Checkpoint& checkpoint);
-
-// Writes checkpoints on its own thread, one after the other. Threads: one at a time.
-class CheckpointWriter {
- public:
-  ~CheckpointWriter();
-  // Waits for the checkpoint before this one; if that failed, returns its error and does not write this one.
-  base::Status write(Snapshot snapshot, std::vector<std::string> folders);
-  base::Status wait();
-  // Sets a function that runs on the writer's thread with the written folders; its error becomes the write's.
-  void set_publish(std::function<base::Status(const std::vector<std::string>&)> publish) {
-    publish_ = std::move(publish);
-  }
-
- private:
-  std::function<base::Status(const std::vector<std::string>&)> publish_;
-  std::future<base::Status> running_;
-};
 
 }  // namespace sluice::sessions

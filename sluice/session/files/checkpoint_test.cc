@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/files/file.h"
+#include "sluice/session/files/checkpoint_writer.h"
 #include "sluice/session/files/save.h"
 #include "sluice/session/files/weights.h"
 

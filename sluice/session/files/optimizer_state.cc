@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/sharding/shard.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/session/session.h"

@@ -5,6 +5,8 @@
 #include "sluice/base/text/strings.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/store.h"
+#include "sluice/session/pieces/piece_files.h"
+#include "sluice/session/pieces/stored_pieces.h"
 
 namespace sluice::sessions {
 
@@ -59,24 +61,29 @@ base::Result<std::string> resolve(const std::string& url) {
                     "/last, or ", url, "/state.json)");
 }
 
-// Returns the object with the weights that `url` leads to.
-base::Result<std::string> resolve_weights(const std::string& url) {
+}  // namespace
+
+base::Result<std::string> weights_object(const std::string& url) {
   const std::string name = url.substr(url.rfind('/') + 1);
   if (!is_pointer(name)) {
     SLUICE_TRY(const bool itself, object_exists(url));
     if (itself) return url;
   }
   const auto folder = resolve(url);
-  if (folder) return *folder + "/model.safetensors";
+  if (folder) {
+    SLUICE_TRY(const bool one, object_exists(*folder + "/model.safetensors"));
+    SLUICE_TRY(const bool index, object_exists(*folder + "/" + index_name(kModel)));
+    return *folder + "/" + (!one && index ? index_name(kModel) : "model.safetensors");
+  }
   if (folder.error().code() != Code::kNotFound) return tl::unexpected<Error>(folder.error());
   return base::fail(Code::kNotFound, "there is neither a file of weights nor a checkpoint at ", url,
                     " (expected this object, ", url, "/last, or ", url, "/state.json)");
 }
 
-}  // namespace
+base::Result<std::string> checkpoint_folder(const std::string& url) { return resolve(without_slash(url)); }
 
 base::Status fetch_checkpoint(const std::string& url, const std::string& folder) {
-  SLUICE_TRY(const std::string from, resolve(without_slash(url)));
+  SLUICE_TRY(const std::string from, checkpoint_folder(url));
   SLUICE_TRY(const cloud::ObjectName root, cloud::parse_object_url(from + "/"));
   SLUICE_TRY(const cloud::Store* store, cloud::store_of(root));
   SLUICE_TRY(const auto objects, store->list(root.bucket, root.object, /*flat=*/true));
@@ -92,10 +99,15 @@ base::Status fetch_checkpoint(const std::string& url, const std::string& folder)
 base::Result<std::string> fetch_weights(const std::string& url, const std::string& folder) {
   std::string from = url;
   if (cloud::is_object_url(url)) {
-    SLUICE_TRY(from, resolve_weights(without_slash(url)));
+    SLUICE_TRY(from, weights_object(without_slash(url)));
   }
-  const std::string path = base::join_path(folder, "weights");
+  const bool pieces = base::ends_with(from, "/" + index_name(kModel));
+  const std::string path = base::join_path(folder, pieces ? index_name(kModel) : "weights");
   SLUICE_OK(cloud::download(from, path));
+  if (!pieces) return path;
+  SLUICE_TRY(const PieceIndex index, read_index(path));
+  for (const std::string& file : files_of(index))
+    SLUICE_OK(cloud::download(from.substr(0, from.rfind('/') + 1) + file, base::join_path(folder, file)));
   return path;
 }
 

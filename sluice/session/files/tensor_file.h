@@ -26,6 +26,10 @@ using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 base::Status write_safetensors(const std::string& path, const NamedTensors& tensors,
                                const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 base::Result<NamedTensors> read_safetensors(const std::string& path);
+// Returns the format's name of an element type, such as "BF16", and the type of a name. Complex numbers that
+// the format has not are "C128" and "C32". "" and Undefined: the format does not know it.
+std::string element_name(at::ScalarType type);
+at::ScalarType element_type(const std::string& name);
 
 // Writes a file that Python's torch.load(path, weights_only=True) reads as a dict from names to tensors.
 // Fails with kUnimplemented for the unsigned integers beyond u8, float8 and complex numbers of two f16.

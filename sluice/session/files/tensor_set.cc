@@ -8,7 +8,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/random.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/data/serial_stream.h"
 #include "sluice/data/stream_state.h"
 #include "sluice/data/torch_adapter.h"

@@ -14,4 +14,7 @@ namespace sluice::sessions {
 // `from`.
 base::Result<NamedTensors> read_weights(const std::string& from);
 
+// Returns the error for a folder without weights; for a run's log folder it names the folders to use instead.
+tl::unexpected<Error> no_weights(const std::string& folder);
+
 }  // namespace sluice::sessions

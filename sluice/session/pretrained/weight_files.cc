@@ -8,6 +8,8 @@
 #include "sluice/base/files/safe_join.h"
 #include "sluice/base/formats/unique_json.h"
 #include "sluice/base/text/strings.h"
+#include "sluice/session/pieces/piece_files.h"
+#include "sluice/session/stored/stored_tensors.h"
 
 namespace sluice::sessions {
 namespace weight_files_detail {
@@ -20,17 +22,15 @@ struct Kind {
 constexpr Kind kKinds[] = {{"model.safetensors", "model.safetensors.index.json"},
                            {"pytorch_model.bin", "pytorch_model.bin.index.json"}};
 
-// The tensors that each file should have.
-using Index = std::map<std::string, std::set<std::string>>;
+}  // namespace weight_files_detail
 
-base::Result<Index> read_index(const std::string& path) {
-  SLUICE_TRY(const std::string text, base::read_file(path));
+base::Result<WeightIndex> parse_weight_index(const std::string& path, const std::string& text) {
   const auto parsed = base::parse_unique_json(text);
   if (!parsed) return base::fail_at(parsed, path);
   const auto& json = *parsed;
   if (!json.is_object() || !json.contains("weight_map") || !json["weight_map"].is_object())
     return base::fail(Code::kDataLoss, path, ": expected a JSON object with the object \"weight_map\"");
-  Index index;
+  WeightIndex index;
   for (const auto& [name, file] : json["weight_map"].items()) {
     const std::string within = file.is_string() ? file.get<std::string>() : "";
     if (within.find('/') != std::string::npos || !base::safe_join(".", within))
@@ -41,8 +41,6 @@ base::Result<Index> read_index(const std::string& path) {
   return index;
 }
 
-}  // namespace weight_files_detail
-
 std::string find_weight_files(const std::string& folder) {
   for (const auto& kind : weight_files_detail::kKinds)
     for (const char* const name : {kind.one, kind.index})
@@ -51,7 +49,6 @@ std::string find_weight_files(const std::string& folder) {
 }
 
 base::Result<NamedTensors> read_weight_files(const std::string& folder) {
-  namespace detail = weight_files_detail;
   const std::string found = find_weight_files(folder);
   if (found.empty())
     return base::fail(Code::kNotFound, "there are no weights in ", folder,
@@ -59,7 +56,9 @@ base::Result<NamedTensors> read_weight_files(const std::string& folder) {
                       "model.safetensors.index.json or pytorch_model.bin.index.json)");
   if (!base::ends_with(found, ".json")) return read_tensors(found);
   const std::string& index_path = found;
-  SLUICE_TRY(const detail::Index index, detail::read_index(index_path));
+  SLUICE_TRY(const std::string text, base::read_file(index_path));
+  if (is_piece_index(text)) return read_all_stored(index_path);
+  SLUICE_TRY(const WeightIndex index, parse_weight_index(index_path, text));
   NamedTensors all;
   std::set<std::string> seen;
   for (const auto& [file, names] : index) {

@@ -1,7 +1,7 @@
 #include "sluice/session/rates/device_peak.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/device/open.h"
 #include "sluice/device/runtime.h"
 
