@@ -5,7 +5,7 @@
 #include <new>
 
 #include "sluice/base/check.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::data {
 namespace {

@@ -3,7 +3,9 @@
 #include <algorithm>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/dataset_settings.h"
 #include "sluice/data/shards/urls.h"
 

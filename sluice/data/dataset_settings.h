@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/data/dataset.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/order/survey.h"

@@ -7,6 +7,8 @@
 #include <optional>
 #include <utility>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/dataset_settings.h"
 #include "sluice/data/order/mixture_order.h"
 #include "sluice/data/pipeline/pipeline_stream.h"

@@ -3,6 +3,8 @@
 #include <map>
 #include <vector>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/dataset_settings.h"
 #include "sluice/data/shards/shard_facts.h"
 

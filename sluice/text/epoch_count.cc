@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/data/order/survey_file.h"
 #include "sluice/text/token_rows.h"
 

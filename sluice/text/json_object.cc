@@ -1,5 +1,7 @@
 #include "sluice/text/json_object.h"
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/text/characters/unicode.h"
 
 namespace sluice::text {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "sluice/base/result.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::text {
 

@@ -4,7 +4,6 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/parse_json.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::text {
 namespace {

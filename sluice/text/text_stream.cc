@@ -3,8 +3,6 @@
 #include <string_view>
 #include <utility>
 
-#include "sluice/base/text/strings.h"
-
 namespace sluice::text {
 namespace {
 

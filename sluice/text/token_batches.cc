@@ -8,8 +8,8 @@
 
 #include "sluice/base/random.h"
 #include "sluice/base/result.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/data/order/length_buckets.h"
 #include "sluice/data/order/survey_file.h"
 #include "sluice/data/serial_stream.h"

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/shards/urls.h"
 #include "sluice/text/tools/mapped_file.h"
 #include "sluice/text/tools/token_format.h"

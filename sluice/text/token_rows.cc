@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sluice/base/result.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/text/permutation.h"
 
 namespace sluice::text {

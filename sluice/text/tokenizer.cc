@@ -6,6 +6,8 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/sha256.h"
 #include "sluice/base/formats/unique_json.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/text/models/model.h"
 #include "sluice/text/steps/added_tokens.h"
 #include "sluice/text/steps/decoder.h"

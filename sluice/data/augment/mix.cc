@@ -26,9 +26,9 @@ double log_gamma_draw(double alpha, base::Random& random) {
 
 // The rows of a batch's images.
 template <typename T>
-class Rows {
+class ImageRows {
  public:
-  explicit Rows(Array& images)
+  explicit ImageRows(Array& images)
       : first_(images.data<T>()),
         channels_(images.shape()[1]),
         height_(images.shape()[2]),
@@ -82,7 +82,7 @@ std::vector<std::int64_t> sample_rows(const Batch& batch) {
 template <typename T>
 void mix(Batch& batch, const std::vector<std::int64_t>& samples, const MixPlan& plan, std::uint64_t seed,
          std::int64_t epoch) {
-  const Rows<T> rows(batch.image);
+  const ImageRows<T> rows(batch.image);
   const auto* labels = batch.label.data<std::int64_t>();
   const std::vector<T> last(rows.row(samples.back()), rows.row(samples.back()) + rows.size());
   for (std::size_t i = samples.size(); i-- > 0;) {

@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "sluice/base/random.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/audio.h"
 #include "sluice/data/decode/nested.h"
 #include "sluice/data/decode/npy.h"

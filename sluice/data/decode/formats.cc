@@ -2,6 +2,7 @@
 #include <charconv>
 #include <map>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/decode.h"
 
 namespace sluice::data {

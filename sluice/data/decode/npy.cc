@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/data/memory.h"
 
 namespace sluice::data {

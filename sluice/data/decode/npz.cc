@@ -4,6 +4,8 @@
 
 #include <memory>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/memory.h"
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/data/memory.h"
 

@@ -8,6 +8,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/data/images/image.h"
 #include "sluice/data/images/resize.h"
 #include "sluice/data/memory.h"

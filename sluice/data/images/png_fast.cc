@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/data/images/png_filter.h"
 #include "sluice/data/memory.h"
 

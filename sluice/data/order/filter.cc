@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/data/decode/nested.h"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/data/decode/decode.h"

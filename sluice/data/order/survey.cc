@@ -6,9 +6,9 @@
 
 #include "sluice/base/log.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/shown_url.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/order/survey_file.h"
 #include "sluice/data/shards/shard_index.h"

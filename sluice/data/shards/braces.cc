@@ -3,6 +3,7 @@
 #include <charconv>
 #include <optional>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/data/shards/urls.h"
 
 namespace sluice::data {

@@ -19,6 +19,8 @@
 #include "sluice/base/files/trusted_file.h"
 #include "sluice/base/formats/crc32c.h"
 #include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::data {
 namespace {

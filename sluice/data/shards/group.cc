@@ -4,8 +4,10 @@
 #include <mutex>
 
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/memory.h"
 
 namespace sluice::data {

@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/mixture.h"
 #include "sluice/data/test_dataset.h"
 

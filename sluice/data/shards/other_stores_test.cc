@@ -7,6 +7,8 @@
 #include "sluice/base/formats/crc32c.h"
 #include "sluice/base/formats/sha256.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/storage.h"
 #include "sluice/cloud/test_server.h"
 #include "sluice/data/dataset.h"

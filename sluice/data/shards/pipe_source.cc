@@ -9,6 +9,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/shards/remote_source.h"
 
 namespace sluice::data {

@@ -9,6 +9,8 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/shards/cache.h"
 #include "sluice/data/shards/open_files.h"
 

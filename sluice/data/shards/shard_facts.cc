@@ -11,6 +11,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/random.h"
 #include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/shards/group.h"

@@ -12,6 +12,8 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/crc32c.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/shards/open_files.h"
 #include "sluice/data/shards/remote_source.h"
 #include "sluice/data/shards/urls.h"

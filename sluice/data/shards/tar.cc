@@ -6,6 +6,8 @@
 #include <optional>
 #include <string_view>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/memory.h"
 
 #ifdef __SSE2__

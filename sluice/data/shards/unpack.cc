@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/data/memory.h"
 #include "sluice/data/shards/open_files.h"
 #include "sluice/data/shards/source.h"

@@ -8,6 +8,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/store.h"
 
 namespace sluice::data {

@@ -5,6 +5,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/images/image.h"
 #include "sluice/data/shards/tar.h"
 #include "sluice/data/tools/download.h"

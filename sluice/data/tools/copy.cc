@@ -7,6 +7,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/safe_join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/shards/remote_source.h"

@@ -4,6 +4,7 @@
 
 #include <atomic>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/data/test_bucket.h"
 #include "sluice/data/test_support.h"
 #include "sluice/data/tools/shard_set.h"

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <mutex>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"

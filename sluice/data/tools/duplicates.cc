@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/images/resize.h"
 
 namespace sluice::data {

@@ -5,6 +5,8 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/images/image.h"
 #include "sluice/data/shards/source.h"
 

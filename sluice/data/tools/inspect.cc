@@ -7,9 +7,11 @@
 #include <mutex>
 #include <set>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/shown_url.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/group.h"

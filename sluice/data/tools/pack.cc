@@ -11,8 +11,10 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/decode.h"
 #include "sluice/data/shards/remote_source.h"
 #include "sluice/data/tools/table.h"

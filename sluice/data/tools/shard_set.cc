@@ -12,8 +12,10 @@
 #include <sstream>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/decode/decode.h"

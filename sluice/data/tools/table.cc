@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/nested.h"
 
 namespace sluice::data {

@@ -9,7 +9,7 @@
 #include <mutex>
 
 #include "sluice/base/check.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/text/characters/properties.h"
 #include "sluice/text/characters/unicode.h"
 

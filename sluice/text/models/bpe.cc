@@ -3,6 +3,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/text/characters/byte_alphabet.h"
 #include "sluice/text/flat_map.h"
 #include "sluice/text/models/model.h"

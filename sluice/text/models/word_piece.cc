@@ -1,4 +1,5 @@
 // WordPiece: takes the longest token that begins a word, then repeatedly the longest that continues it.
+#include "sluice/base/text/strings.h"
 #include "sluice/text/byte_trie.h"
 #include "sluice/text/models/model.h"
 

@@ -4,6 +4,8 @@
 #include <charconv>
 #include <iterator>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/text/characters/byte_alphabet.h"
 #include "sluice/text/characters/regex.h"
 #include "sluice/text/characters/unicode.h"

@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/shards/group.h"
 #include "sluice/data/shards/source.h"
 #include "sluice/text/characters/unicode.h"

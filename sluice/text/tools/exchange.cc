@@ -7,6 +7,8 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/json_bytes.h"
 #include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/shards/source.h"
 #include "sluice/data/tools/mds/mds.h"
 #include "sluice/text/token_file.h"

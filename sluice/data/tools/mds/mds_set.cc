@@ -6,6 +6,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/shards/remote_source.h"
 #include "sluice/data/shards/shard_index.h"

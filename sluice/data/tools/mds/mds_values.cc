@@ -6,7 +6,9 @@
 #include <type_traits>
 #include <utility>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/nested.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/images/image.h"
