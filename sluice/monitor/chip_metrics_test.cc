@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::monitor {
 namespace {

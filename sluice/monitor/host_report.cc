@@ -8,7 +8,7 @@
 #include "sluice/base/formats/json_bytes.h"
 #include "sluice/base/formats/json_text.h"
 #include "sluice/base/formats/parse_json.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/monitor/optional_json.h"
 #include "sluice/monitor/status_json.h"
 #include "sluice/pjrt/machine/chip_use.h"

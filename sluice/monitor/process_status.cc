@@ -17,6 +17,7 @@
 #include "sluice/base/formats/json_bytes.h"
 #include "sluice/base/formats/parse_json.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/monitor/optional_json.h"
 #include "sluice/monitor/status_json.h"
@@ -82,6 +83,7 @@ std::string text_of(const ProcessStatus& status) {
                          {"run", who.run},
                          {"index", who.index},
                          {"count", who.count},
+                         {"slice", who.slice},
                          {"replicas", who.replicas},
                          {"device", who.device},
                          {"coordinator", who.coordinator},
@@ -118,6 +120,7 @@ base::Result<ProcessStatus> status_of(const json& document) {
     who.run = document.at("run").get<std::string>();
     who.index = document.at("index").get<int>();
     who.count = document.at("count").get<int>();
+    who.slice = document.value("slice", -1);  // hosts may have an older version
     who.replicas = document.at("replicas").get<int>();
     who.device = document.at("device").get<std::string>();
     who.coordinator = document.at("coordinator").get<std::string>();

@@ -19,6 +19,7 @@ struct ProcessIdentity {
   std::string program, host;
   std::string run;           // the run of `sluice run`; "": started without it
   int index = 0, count = 1;  // among the processes that train together
+  int slice = -1;            // its TPU slice of several; -1: there is one, or none
   int replicas = 1;          // of this process
   std::string coordinator;   // the meeting place of the processes that train together; "": it trains alone
   std::string device;        // "xla:0", "cpu"

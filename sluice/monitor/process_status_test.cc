@@ -10,7 +10,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::monitor {
 namespace {
@@ -42,6 +42,7 @@ TEST_F(ProcessStatusTest, IsReadAsItWasWritten) {
   ProcessStatus status = status_of(own_identity());
   status.identity.run = "1121-140359-k3xa";
   status.identity.index = 2;
+  status.identity.slice = 1;
   status.mfu = 0.41;
   status.step_p50_ms = 41.5;
   status.step_p95_ms = 50.25;
@@ -55,6 +56,7 @@ TEST_F(ProcessStatusTest, IsReadAsItWasWritten) {
   EXPECT_EQ(all[0].state, SeenProcess::State::kRunning);
   EXPECT_EQ(text_of(all[0].status), text_of(status));
   EXPECT_EQ(all[0].status.identity.process, ::getpid());
+  EXPECT_EQ(all[0].status.identity.slice, 1);
   EXPECT_DOUBLE_EQ(all[0].status.shares->device, 0.5);
 }
 

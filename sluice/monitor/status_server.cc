@@ -13,6 +13,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
@@ -25,7 +26,6 @@ namespace {
 constexpr double kPatience = 2;  // seconds for a request to arrive, and for its answer to be sent
 constexpr size_t kMaxRequest = 8 << 10, kMaxConnections = 32;
 constexpr int kLook = 200;  // milliseconds between checks of the connections' time
-constexpr char kProcessLabel[] = "process", kDeviceLabel[] = "device";
 
 struct Response {
   int status = 200;
@@ -59,28 +59,35 @@ HostReport look_at_training(cloud::Http& http, int process, std::optional<int> w
 // Writes a family of samples in Prometheus' text format.
 class Family {
  public:
-  Family(std::string& out, const char* name, const char* help, const char* label)
-      : out_(out), name_(name), help_(help), label_(label) {}
-  void add(int64_t which, const std::optional<double>& value) {
+  Family(std::string& out, const char* name, const char* help) : out_(out), name_(name), help_(help) {}
+  // Adds a sample with these labels, such as `process="1"`, if there is a value.
+  void add(const std::string& labels, const std::optional<double>& value) {
     if (!value) return;
     if (!begun_) out_ += base::str("# HELP ", name_, " ", help_, "\n# TYPE ", name_, " gauge\n");
     begun_ = true;
     char number[32];
     std::snprintf(number, sizeof number, "%.10g", *value);
-    out_ += base::str(name_, "{", label_, "=\"", which, "\"} ", number, "\n");
+    out_ += base::str(name_, "{", labels, "} ", number, "\n");
   }
 
  private:
   std::string& out_;
-  const char *name_, *help_, *label_;
+  const char *name_, *help_;
   bool begun_ = false;
 };
+
+std::string label(const char* name, int64_t value) { return base::str(name, "=\"", value, "\""); }
+
+std::string labels_of(const ProcessIdentity& who) {
+  const std::string process = label("process", who.index);
+  return who.slice < 0 ? process : base::str(process, ",", label("slice", who.slice));
+}
 
 std::string prometheus_text(const HostReport& report) {
   std::string out;
   const auto of_processes = [&](const char* name, const char* help, auto value) {
-    Family family(out, name, help, kProcessLabel);
-    for (const SeenProcess& seen : report.processes) family.add(seen.status.identity.index, value(seen));
+    Family family(out, name, help);
+    for (const SeenProcess& seen : report.processes) family.add(labels_of(seen.status.identity), value(seen));
   };
   using Value = std::optional<double>;
   of_processes("sluice_step", "Steps so far.", [](const SeenProcess& p) -> Value { return p.status.step; });
@@ -125,8 +132,9 @@ std::string prometheus_text(const HostReport& report) {
   of_processes("sluice_silent_seconds", "Since the process wrote these figures.",
                [](const SeenProcess& p) -> Value { return p.age; });
   const auto of_chips = [&](const char* name, const char* help, auto value) {
-    Family family(out, name, help, kDeviceLabel);
-    for (const ChipMetrics& chip : report.metrics.chips) family.add(chip.device, value(chip));
+    Family family(out, name, help);
+    for (const ChipMetrics& chip : report.metrics.chips)
+      family.add(label("device", chip.device), value(chip));
   };
   of_chips("sluice_chip_duty_cycle_percent", "Share of the time in which the TensorCore computes.",
            [](const ChipMetrics& chip) { return chip.duty_cycle; });

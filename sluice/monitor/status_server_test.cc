@@ -105,6 +105,17 @@ TEST_F(StatusServerTest, SaysWhatTheProcessesOfTheRunHaveWritten) {
   EXPECT_EQ(report->processes.size(), 2u);
 }
 
+TEST_F(StatusServerTest, ProcessesOfSeveralSlicesHaveALabelOfTheirSlice) {
+  StatusFile file;
+  ProcessStatus status;
+  status.identity = own_identity();
+  status.identity.slice = 1;
+  status.step = 7;
+  status.time = base::wall_seconds();
+  file.write(status);
+  EXPECT_THAT(get("/metrics").body, HasSubstr("\nsluice_step{process=\"0\",slice=\"1\"} 7\n"));
+}
+
 TEST_F(StatusServerTest, OneOfTheProcessesThatHaveMet) {
   StatusFile file;
   ProcessStatus status;

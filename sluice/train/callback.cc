@@ -5,8 +5,8 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::train {
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/train/run/test_clock.h"
 #include "sluice/train/testing/fit_training.h"

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/models/models.h"
 #include "sluice/session/session.h"

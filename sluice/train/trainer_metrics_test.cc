@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/data/torch_adapter.h"
 #include "sluice/metrics/parse_names.h"
 #include "sluice/models/models.h"

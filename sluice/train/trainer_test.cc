@@ -6,6 +6,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/train/optimizers/optimizers.h"
 #include "sluice/train/testing/run_training.h"
 

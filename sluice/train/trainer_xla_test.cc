@@ -7,7 +7,9 @@
 #include <filesystem>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/device/sharding/shard.h"
+#include "sluice/models/models.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/train/testing/small_training.h"
 #include "sluice/train/trainer.h"
@@ -120,6 +122,50 @@ TEST(TrainerOnXla, AMeshTrainsAsOneDeviceDoes) {
     testing::internal::GetCapturedStdout();
     EXPECT_THAT(error.what(), testing::HasSubstr("--batch-size 18 is not a multiple of data=2 × fsdp=2 = 4"));
   }
+  shutdown();
+}
+
+// Compares how the averages lie with how their parameters lie.
+class LayoutsOfAverages : public Callback {
+ public:
+  explicit LayoutsOfAverages(std::shared_ptr<WeightAverage> average) : average_(std::move(average)) {}
+  std::string name() const override { return "layouts of averages"; }
+  void after_step(Run& run) override {
+    for (const auto& [name, average] : average_->tensors()) {
+      const std::string layout = layout_of(average).str();
+      EXPECT_EQ(layout, layout_of(run.module().named_parameters()[name]).str()) << name;
+      in_blocks += layout.find("fsdp") != std::string::npos;
+    }
+  }
+  int in_blocks = 0;
+
+ private:
+  std::shared_ptr<WeightAverage> average_;
+};
+
+TEST(TrainerOnXla, AveragesOverAMeshLieLikeTheirParameters) {
+  auto folder = base::value_or_throw(base::TemporaryDirectory::create());
+  TrainOptions options = small_training_on_xla(folder.path("run"));
+  options.train_size = 64;
+  options.test_size = 0;
+  options.cpu_kernels = false;
+  options.mesh = Mesh::parse("fsdp=4");
+  int in_blocks = 0;
+  for (const int64_t epochs : {1, 2}) {  // the second one continues from the averages of the first
+    if (is_initialized()) shutdown();
+    options.epochs = epochs;
+    testing::internal::CaptureStdout();
+    Trainer trainer(options);
+    const auto average = std::make_shared<WeightAverage>(WeightAverageOptions{.decay = 0.5});
+    const auto layouts = std::make_shared<LayoutsOfAverages>(average);
+    trainer.add(average);
+    trainer.add(layouts);
+    trainer.fit(models::create("mlp", {4, 1, 8}));
+    testing::internal::GetCapturedStdout();
+    in_blocks += layouts->in_blocks;
+    options.resume = {.from_last = true};
+  }
+  EXPECT_EQ(in_blocks, 8);  // of four steps an epoch, the matrix of 1024 × 1024
   shutdown();
 }
 

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/cloud/credentials/credentials.h"
 #include "sluice/cloud/credentials/metadata.h"
 #include "sluice/cloud/http.h"

@@ -11,7 +11,7 @@
 #include <fstream>
 
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/monitor/doctor/cloud_checks.h"
 #include "sluice/monitor/doctor/machine_checks.h"
 #include "sluice/monitor/doctor/plugin_checks.h"

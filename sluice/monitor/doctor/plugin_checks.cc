@@ -4,6 +4,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/train/testing/small_training.h"
 #include "sluice/train/trainer.h"

@@ -5,9 +5,11 @@
 #include <map>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/replica/collectives.h"
+#include "sluice/session/backend.h"
 #include "sluice/train/callbacks/norm_statistics.h"
 
 namespace sluice::train {
@@ -59,7 +61,7 @@ void WeightAverage::begin(Run& run) {
   // The device's zeros are known to be equal on all replicas, and the first update overwrites them.
   for (const auto& [name, tensor] : averaged_tensors(run.module(), &parameters_)) {
     names_.push_back(name);
-    averages_.push_back(torch::zeros_like(tensor).requires_grad_(false));
+    averages_.push_back(run.session().backend().zeros_like(tensor).requires_grad_(false));
   }
   take_loaded(run);
   run.session().sync("weight average");
@@ -83,9 +85,12 @@ void WeightAverage::take_loaded(Run& run) {
       throw_error(Code::kDataLoss,
                   base::str("the checkpoint has no trained weights of shape ", averages_[i].sizes(), " for ",
                             names_[i], " beside its averages"));
-    const torch::Tensor value = found->second.to(averages_[i].device());
+    const sessions::Backend& backend = run.session().backend();
+    const bool shared = backend.spans_processes();
+    const torch::Tensor value = shared && found->second.is_cpu() ? backend.upload_equal(found->second)
+                                                                 : found->second.to(averages_[i].device());
     // A value from the host may differ between the processes.
-    averages_[i].copy_(run.session().processes() > 1 ? sluice::broadcast(value) : value);
+    averages_[i].copy_(run.session().processes() > 1 && !shared ? sluice::broadcast(value) : value);
   }
   loaded_.clear();
   exchange(run);  // the module has the averages, from model.safetensors

@@ -5,17 +5,15 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::train {
 
 CheckpointKeeper::CheckpointKeeper(const RunSetup& given, RunState& state, LogFolder& folder,
                                    const CallbackList& callbacks, const OptimizerSet& optimizers)
     : given_(given), state_(state), folder_(folder), callbacks_(callbacks), optimizers_(optimizers) {
-  if (folder.remote() != nullptr)
-    writer_.set_publish([remote = folder.remote()](const std::vector<std::string>& folders) {
-      return remote->publish(folders);
-    });
+  if (folder.remote() != nullptr) writer_.set_copy(folder.remote()->copy());
+  if (given.session.backend().spans_processes()) writer_.set_peers(given_.session.save_peers());
 }
 
 void CheckpointKeeper::open_top() {
@@ -33,37 +31,42 @@ void CheckpointKeeper::save(bool best) {
   callbacks_.call("after_reading", &Callback::after_reading);
 }
 
+// With a mesh over several processes, each of them writes what its devices hold.
 void CheckpointKeeper::write(bool best) {
   Session& session = given_.session;
+  session.sync("checkpoint");  // all processes launch what is read
+  if (!session.is_leader() && !session.backend().spans_processes()) return;
+  if (session.is_leader()) note_progress();
+  await();  // so that there is one snapshot at a time
+  sessions::Snapshot snapshot = sessions::take_snapshot(session.backend(), given_.module, optimizers_.all(),
+                                                        state_.progress, callbacks_.tensors());
+  snapshot.files = given_.steps.files;
+  std::vector<std::string> folders = folders_of(best);
+  writing_ = folders;
+  state_.progress.value.reset();
+  base::value_or_throw(writer_.write(std::move(snapshot), std::move(folders)));
+}
+
+void CheckpointKeeper::note_progress() {
   sessions::Progress& progress = state_.progress;
-  session.sync("checkpoint");  // all processes launch what the leader reads
-  if (!session.is_leader()) {
-    if (session.backend().spans_processes())
-      (void)sessions::take_snapshot(session.backend(), given_.module, optimizers_.all(), progress,
-                                    callbacks_.tensors(), /*keep=*/false);
-    return;
-  }
   progress.seconds = state_.seconds();
   callbacks_.put_states(progress.callbacks);
   progress.due.stop = state_.ends_here ? "" : state_.stop_reason;
-  progress.input = given_.train.state(session, state_.data_epoch(), state_.batches_done());
-  await();  // so that there is one snapshot at a time
-  sessions::Snapshot snapshot = sessions::take_snapshot(session.backend(), given_.module, optimizers_.all(),
-                                                        progress, callbacks_.tensors());
-  snapshot.files = given_.steps.files;
-  // `last` is written after the others: a run that continues from it has them all.
+  progress.input = given_.train.state(given_.session, state_.data_epoch(), state_.batches_done());
+}
+
+std::vector<std::string> CheckpointKeeper::folders_of(bool best) {
   std::vector<std::string> folders;
-  if (best) folders.push_back(folder_.path("best"));
-  if (top_ && progress.value) {
+  // A run that continues from `last` has all the others.
+  if (best && given_.session.is_leader()) folders.push_back(folder_.path("best"));
+  if (top_ && state_.progress.value) {
     // A displaced checkpoint is removed once the better one is on the disk.
     base::value_or_throw(top_->remove_displaced());
-    if (const auto top = top_->add(*progress.value, progress.step))
+    if (const auto top = top_->add(*state_.progress.value, state_.progress.step))
       folders.push_back(folder_.path(top->c_str()));
   }
   folders.push_back(folder_.path("last"));
-  writing_ = folders;
-  progress.value.reset();
-  base::value_or_throw(writer_.write(std::move(snapshot), std::move(folders)));
+  return folders;
 }
 
 void CheckpointKeeper::await() {

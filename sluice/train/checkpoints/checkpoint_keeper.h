@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "sluice/session/files/checkpoint.h"
+#include "sluice/session/files/checkpoint_writer.h"
 #include "sluice/train/checkpoints/log_folder.h"
 #include "sluice/train/checkpoints/top_checkpoints.h"
 #include "sluice/train/optimizers/optimizer_set.h"
@@ -40,6 +40,10 @@ class CheckpointKeeper {
 
  private:
   void write(bool best);
+  // Takes what process 0 alone writes: what the callbacks and the data remember.
+  void note_progress();
+  // Returns the local folders of this checkpoint; `last` is written after the others.
+  std::vector<std::string> folders_of(bool best);
 
   const RunSetup& given_;
   RunState& state_;

@@ -11,6 +11,9 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/cloud/object_reader.h"
 #include "sluice/cloud/store.h"
@@ -26,6 +29,7 @@ constexpr std::chrono::seconds kEvery{30};
 constexpr char kPrefix[] = "checkpoint-";
 // The object in a checkpoint's folder that lists the objects which are to name the folder, a line each.
 constexpr char kNames[] = "names";
+constexpr char kLastFile[] = "state.json";  // of a checkpoint's files, the last to be uploaded
 
 base::Status upload(const std::string& path, const std::string& url) {
   SLUICE_TRY(const cloud::ObjectName name, cloud::parse_object_url(url));
@@ -63,6 +67,17 @@ base::Result<std::vector<std::string>> names_in(const std::string& url, const st
 
 bool is_top(const std::string& folder) {
   return base::starts_with(folder.substr(folder.rfind('/') + 1), TopPlace::kPrefix);
+}
+
+// Writes the objects that name a checkpoint's folder, in the order of `names`: best, top-STEP and last, a
+// line each.
+base::Status point_to(const std::string& url, const std::string& checkpoint, const std::string& names) {
+  for (const std::string& name : base::split(names, '\n')) {
+    // Whoever may write to the bucket wrote this text, too.
+    if (name == "last" || name == "best" || (is_top(name) && name.find('/') == std::string::npos))
+      SLUICE_OK(data::write_text(url + "/" + name, checkpoint + "\n"));
+  }
+  return {};
 }
 
 }  // namespace
@@ -233,7 +248,7 @@ base::Result<std::string> RemoteFolder::find_start() const {
     base::warn(url_, "/last is missing, as after a run that was killed before it wrote it: continuing from ",
                whole, ", the newest whole checkpoint there");
     SLUICE_TRY(const std::string names, sessions::object_text(url_ + "/" + whole + "/" + kNames));
-    SLUICE_OK(point_to(whole, names));
+    SLUICE_OK(point_to(url_, whole, names));
     return url_ + "/" + whole;
   }
   const std::string lacks = base::str(newest, " lacks ", base::join(sessions::missing_files(files), " and "));
@@ -247,27 +262,44 @@ base::Result<std::string> RemoteFolder::find_start() const {
   return std::string();
 }
 
-base::Status RemoteFolder::point_to(const std::string& checkpoint, const std::string& names) const {
-  for (const std::string& name : base::split(names, '\n')) {
-    // Whoever may write to the bucket wrote this text, too.
-    if (name == "last" || name == "best" || (is_top(name) && name.find('/') == std::string::npos))
-      SLUICE_OK(data::write_text(url_ + "/" + name, checkpoint + "\n"));
+sessions::CheckpointCopy RemoteFolder::copy() {
+  return {[this] { return upload_.begin(); },
+          [this](const std::string& checkpoint, const std::string& folder) {
+            return upload_.send(checkpoint, folder);
+          },
+          [this](const std::string& checkpoint, const std::vector<std::string>& folders) {
+            return publish(checkpoint, folders);
+          }};
+}
+
+std::string CheckpointUpload::begin() {
+  return base::str(kPrefix, static_cast<std::int64_t>(base::wall_seconds() * 1e3), "-", ::getpid());
+}
+
+base::Status CheckpointUpload::send(const std::string& checkpoint, const std::string& folder) {
+  // Process 0 gave this name: it must not lead out of the run's folder.
+  if (!base::starts_with(checkpoint, kPrefix) || checkpoint.find('/') != std::string::npos)
+    return base::fail(Code::kDataLoss, "expected the name of a checkpoint's folder, found ",
+                      base::printable_line(checkpoint));
+  if (std::exchange(current_, checkpoint) != checkpoint) sent_.clear();
+  SLUICE_TRY(std::vector<std::string> files, base::list_directory(folder));
+  std::stable_partition(files.begin(), files.end(), [](const auto& file) { return file != kLastFile; });
+  for (const std::string& file : files) {
+    if (sent_.count(file) > 0) continue;
+    SLUICE_OK(upload(base::join_path(folder, file), url_ + "/" + checkpoint + "/" + file));
+    sent_.insert(file);
   }
   return {};
 }
 
-base::Status RemoteFolder::publish(const std::vector<std::string>& folders) {
-  const auto now = static_cast<std::int64_t>(base::wall_seconds() * 1e3);
-  const std::string name = base::str(kPrefix, now, "-", ::getpid());
-  SLUICE_TRY(const auto files, base::list_directory(folders.front()));
+base::Status RemoteFolder::publish(const std::string& name, const std::vector<std::string>& folders) {
   // A run that continues from this checkpoint finds all rows of its step, even if `last` is never written.
   SLUICE_OK(upload_changes(/*all=*/true));
   std::string names;
   for (const std::string& folder : folders) names += folder.substr(folder.rfind('/') + 1) + "\n";
   SLUICE_OK(data::write_text(url_ + "/" + name + "/" + kNames, names));
-  for (const std::string& file : files)
-    SLUICE_OK(upload(base::join_path(folders.front(), file), url_ + "/" + name + "/" + file));
-  SLUICE_OK(point_to(name, names));
+  SLUICE_OK(upload_.send(name, folders.front()));
+  SLUICE_OK(point_to(url_, name, names));
   for (const std::string& folder : folders) {
     std::error_code ignored;
     if (is_top(folder)) std::filesystem::remove_all(folder, ignored);

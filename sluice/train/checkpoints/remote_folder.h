@@ -16,6 +16,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,17 +25,33 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/result.h"
 #include "sluice/cloud/stores/growing_object.h"
+#include "sluice/session/pieces/shared_checkpoint.h"
 #include "sluice/train/checkpoints/top_checkpoints.h"
 
 namespace sluice::train {
+
+// The upload of one checkpoint after the other into a folder of its own.
+class CheckpointUpload {
+ public:
+  explicit CheckpointUpload(std::string url) : url_(std::move(url)) {}
+  // Returns the name of a new checkpoint's folder.
+  std::string begin();
+  // Uploads the files of a local folder that this checkpoint has not got yet, state.json as the last one.
+  base::Status send(const std::string& checkpoint, const std::string& folder);
+
+ private:
+  const std::string url_;
+  std::string current_;         // the checkpoint's folder
+  std::set<std::string> sent_;  // the files that it has
+};
 
 // Threads: publish() from the thread that writes checkpoints, the rest from one other thread; the result of
 // top() must not be used while publish() runs.
 class RemoteFolder {
  public:
   static bool is_remote(const std::string& url);
-  // Fetches the existing metrics, so that a resumed run appends to them. Of several processes, only the
-  // leader uploads.
+  // Fetches the existing metrics, so that a resumed run appends to them. With several processes, only
+  // the leader uploads.
   static base::Result<std::unique_ptr<RemoteFolder>> open(const std::string& url, bool leader);
   ~RemoteFolder();
 
@@ -50,9 +67,10 @@ class RemoteFolder {
   // names are written now, or "" (a fresh start) if none is whole, both with a warning. Fails with kDataLoss
   // if none is whole but there is `best`, which a run only writes after a whole checkpoint.
   base::Result<std::string> find_start() const;
-  // Uploads changed files, and a checkpoint that was written to these folders (…/last, …/best, …/top-STEP,
-  // with equal content); removes its local top-STEP.
-  base::Status publish(const std::vector<std::string>& folders);
+  // Returns what makes a checkpoint's copy here; it must not outlive this folder. Its local folders are
+  // …/last, …/best and …/top-STEP, with equal content; finish() also uploads changed files, and removes the
+  // local top-STEP.
+  sessions::CheckpointCopy copy();
   // Returns the bucket's top-STEP; it must not outlive this folder.
   std::unique_ptr<TopPlace> top();
   // Uploads changed files and ends the uploading.
@@ -63,7 +81,7 @@ class RemoteFolder {
  private:
   class Top;
   RemoteFolder(std::string url, base::TemporaryDirectory local)
-      : url_(std::move(url)), local_(std::move(local)) {}
+      : url_(std::move(url)), local_(std::move(local)), upload_(url_) {}
   void work();
   void stop();
   // Uploads the files that have changed, all as they are between two rows. Without
@@ -83,9 +101,7 @@ class RemoteFolder {
   struct Change;  // an open file that is to be uploaded
   // Opens the files that have changed, between two rows.
   base::Result<std::vector<Change>> open_changes();
-  // Writes the objects that name a checkpoint's folder, in the order of `names`: best, top-STEP and last, a
-  // line each.
-  base::Status point_to(const std::string& checkpoint, const std::string& names) const;
+  base::Status publish(const std::string& checkpoint, const std::vector<std::string>& folders);
   // Removes the checkpoints that no object names.
   base::Status remove_old_checkpoints() const;
 
@@ -98,6 +114,7 @@ class RemoteFolder {
   std::mutex uploading_;  // held by the thread that uploads files
   std::map<std::string, FileState> uploaded_;
   std::map<std::string, cloud::GrowingObject> objects_;  // of the files
+  CheckpointUpload upload_;
   std::thread thread_;
 };
 

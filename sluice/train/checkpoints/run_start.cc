@@ -4,7 +4,9 @@
 #include <vector>
 
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
+#include "sluice/session/files/module_values.h"
 #include "sluice/session/files/remote_checkpoint.h"
 #include "sluice/session/files/weights.h"
 #include "sluice/train/optimizers/optimizers.h"
@@ -20,10 +22,24 @@ std::string RunStart::find() {
     from = base::value_or_throw(sessions::find_whole_checkpoint(folder_.path("last")));
   }
   if (!RemoteFolder::is_remote(from)) return from;
+  if (given_.session.backend().spans_processes())
+    return base::value_or_throw(sessions::checkpoint_folder(from));
   fetched_ = base::value_or_throw(base::TemporaryDirectory::create("sluice-resume"));
   base::value_or_throw(sessions::fetch_checkpoint(from, fetched_->path()));
   base::value_or_throw(sessions::check_whole(fetched_->path(), from));
   return fetched_->path();
+}
+
+sessions::Progress RunStart::load(const std::string& from) {
+  const std::string& shown = state_.restored_from;
+  if (given_.session.backend().spans_processes()) {
+    source_ = base::value_or_throw(sessions::CheckpointSource::open(from));
+    base::value_or_throw(source_->load_model(given_.module, shown));
+    return source_->progress();
+  }
+  restored_ = base::value_or_throw(sessions::read_checkpoint(from));
+  base::value_or_throw(sessions::load_module(given_.module, restored_->model, shown));
+  return restored_->progress;
 }
 
 void RunStart::restore() {
@@ -31,12 +47,12 @@ void RunStart::restore() {
   sessions::Progress& progress = state_.progress;
   const std::string from = find();
   if (!from.empty()) {
-    restored_ = base::value_or_throw(sessions::read_checkpoint(from));
     const Resume& resume = options.resume;
-    state_.restored_from = !fetched_ ? from : resume.from_last ? options.logdir : resume.folder;
-    base::value_or_throw(sessions::load_module(given_.module, restored_->model, state_.restored_from));
+    const bool elsewhere = fetched_ || RemoteFolder::is_remote(from);
+    state_.restored_from = !elsewhere ? from : resume.from_last ? options.logdir : resume.folder;
+    const sessions::Progress restored = load(from);
     sessions::Progress own = std::move(progress);
-    progress = restored_->progress;
+    progress = restored;
     progress.model = std::move(own.model);
     progress.config = std::move(own.config);
     if (progress.monitor != own.monitor) progress.best.reset();  // `best` was of another value
@@ -51,7 +67,9 @@ void RunStart::restore() {
                                   : !sessions::find_checkpoint(folder_.path("last")).empty())
     base::warn(folder_.shown("last"),
                " is a checkpoint of an earlier run and will be replaced: --resume would continue from it");
-  if (!options.weights.empty()) {
+  if (!options.weights.empty() && !given_.session.backend().mesh().empty()) {
+    base::value_or_throw(sessions::load_over_mesh(given_.module, options.weights));
+  } else if (!options.weights.empty()) {
     base::value_or_throw(sessions::load_module(
         given_.module, base::value_or_throw(sessions::read_weights(options.weights)), options.weights));
   }
@@ -67,6 +85,11 @@ void RunStart::prepare(const CallbackList& callbacks, OptimizerSet& optimizers) 
   if (!steps.configure_optimizers)
     setups.push_back({make_optimizer(given_.options, module.parameters()), {}});
   optimizers.take(std::move(setups), module);
+  if (source_) {
+    restored_.emplace();
+    restored_->state = base::value_or_throw(source_->load_state(module));
+    source_.reset();
+  }
   if (restored_) {
     for (auto* optimizer : optimizers.all())
       base::value_or_throw(

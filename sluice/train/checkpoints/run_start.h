@@ -6,6 +6,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/session/files/checkpoint.h"
+#include "sluice/session/pieces/checkpoint_source.h"
 #include "sluice/train/checkpoints/log_folder.h"
 #include "sluice/train/log/console.h"
 #include "sluice/train/optimizers/optimizer_set.h"
@@ -29,14 +30,18 @@ class RunStart {
   void load_callbacks(const CallbackList& callbacks);
 
  private:
-  // Returns a local folder with the checkpoint of --resume; "" for a fresh start.
+  // Returns a local folder with the checkpoint of --resume; "" for a fresh start. Several processes that
+  // share the model read what they need of a bucket's: then it is the folder's URL.
   std::string find();
+  // Loads the checkpoint's weights; returns where its run stands.
+  sessions::Progress load(const std::string& from);
 
   const RunSetup& given_;
   RunState& state_;
   const LogFolder& folder_;
   Console& console_;
-  std::optional<base::TemporaryDirectory> fetched_;  // the checkpoint of --resume gs://…
+  std::optional<base::TemporaryDirectory> fetched_;   // the checkpoint of --resume gs://…
+  std::optional<sessions::CheckpointSource> source_;  // if several processes share the model
   std::optional<sessions::Checkpoint> restored_;
   NamedValues tensors_;  // of the callbacks
 };

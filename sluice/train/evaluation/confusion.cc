@@ -6,7 +6,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/json_bytes.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::train {
 namespace confusion_detail {

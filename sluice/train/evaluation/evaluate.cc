@@ -1,8 +1,8 @@
 #include "sluice/train/evaluation/evaluate.h"
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/replica/collectives.h"
 
 namespace sluice::train {

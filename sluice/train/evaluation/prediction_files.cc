@@ -12,7 +12,9 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/store.h"
 #include "sluice/data/decode/npy.h"
 #include "sluice/data/shards/shard_index.h"

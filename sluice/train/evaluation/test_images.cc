@@ -2,7 +2,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/data/images/image.h"
 #include "sluice/session/backend.h"
 #include "sluice/session/log_line.h"

@@ -8,6 +8,7 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/data/shards/shard_index.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/train/language/token_loss.h"
 
 namespace sluice::train {

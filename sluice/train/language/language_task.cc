@@ -1,10 +1,12 @@
 #include "sluice/train/language/language_task.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
-#include "sluice/session/files/checkpoint.h"
+#include "sluice/base/text/join.h"
+#include "sluice/device/start/without_values.h"
+#include "sluice/session/files/module_values.h"
 #include "sluice/session/files/weights.h"
 #include "sluice/session/pretrained/pretrained.h"
 #include "sluice/text/set_facts.h"
@@ -178,34 +180,52 @@ models::LanguageOptions LanguageTask::model_options() const {
 // The number of classes of a new head on the weights' body; 0: the folder's own head is used.
 int64_t LanguageTask::fresh_classes() const {
   if (options_.task != Task::kClassify) return 0;
-  const std::string path = language_task_detail::config_path(options_.weights);
-  const auto own = models::parse_language_config(base::value_or_throw(base::read_file(path)), path);
-  return own.classes == options_.classes ? 0 : options_.classes;
+  return read_language_config(options_.weights).classes == options_.classes ? 0 : options_.classes;
+}
+
+// Loads a folder that says itself what the model is.
+void LanguageTask::load_folder(bool over_mesh) {
+  if (!options_.model.empty())
+    language_task_detail::refuse(
+        base::str(options_.weights, " says itself what the model is: leave --model out"));
+  const PretrainedOptions how{.new_classes = fresh_classes(),
+                              .recompute = options_.recompute.value_or(false)};
+  model_ =
+      over_mesh ? load_pretrained_over_mesh(options_.weights, how) : load_pretrained(options_.weights, how);
+}
+
+// Makes the model of --model, with the weights of --weights if they are given.
+void LanguageTask::make_new(bool over_mesh) {
+  if (options_.model.empty())
+    language_task_detail::refuse(base::str("--weights ", options_.weights,
+                                           " does not say what the model is (no config.json): give it with "
+                                           "--model"));
+  {
+    std::optional<WithoutValues> scope;
+    if (over_mesh) scope.emplace(StartNumbers::kHost);
+    model_ = models::language_model(model_options());
+  }
+  if (options_.weights.empty()) return;
+  const models::LanguageOptions& model = model_->options();
+  if (over_mesh) {
+    const auto renamed = [&](std::vector<std::string> names) {
+      return models::own_names(model, std::move(names));
+    };
+    return base::value_or_throw(sessions::load_over_mesh(*model_, options_.weights, renamed));
+  }
+  base::value_or_throw(sessions::load_module(
+      *model_, models::with_own_names(model, base::value_or_throw(sessions::read_weights(options_.weights))),
+      options_.weights));
 }
 
 void LanguageTask::make_model() {
   namespace detail = language_task_detail;
-  const bool is_folder = !options_.weights.empty() && base::is_directory(options_.weights) &&
-                         base::path_exists(base::join_path(options_.weights, "config.json"));
-  if (is_folder) {
-    if (!options_.model.empty())
-      detail::refuse(base::str(options_.weights, " says itself what the model is: leave --model out"));
-    torch::manual_seed(options_.seed);
-    model_ = load_pretrained(
-        options_.weights, {.new_classes = fresh_classes(), .recompute = options_.recompute.value_or(false)});
-  } else {
-    if (options_.model.empty())
-      detail::refuse(base::str("--weights ", options_.weights,
-                               " does not say what the model is (no config.json): give it with --model"));
-    torch::manual_seed(options_.seed);
-    model_ = models::language_model(model_options());
-    if (!options_.weights.empty())
-      base::value_or_throw(sessions::load_module(
-          *model_,
-          models::with_own_names(model_->options(),
-                                 base::value_or_throw(sessions::read_weights(options_.weights))),
-          options_.weights));
-  }
+  const bool over_mesh = options_.device == DeviceKind::kXla && starts_without_values();
+  const bool is_folder = !options_.weights.empty() &&
+                         (options_.model.empty() || base::is_directory(options_.weights)) &&
+                         has_language_config(options_.weights);
+  torch::manual_seed(options_.seed);
+  is_folder ? load_folder(over_mesh) : make_new(over_mesh);
   const auto& model = model_->options();
   if (vocabulary_ > model.vocabulary)
     detail::refuse(base::str("the model knows ", model.vocabulary, " tokens, and the data has ids up to ",

@@ -42,6 +42,8 @@ class LanguageTask {
   models::LanguageOptions model_options() const;
   int64_t fresh_classes() const;
   void make_model();
+  void load_folder(bool over_mesh);
+  void make_new(bool over_mesh);
   void add_masking(text::TokenBatchOptions& batches) const;
 
   const TrainOptions& options_;

@@ -121,6 +121,39 @@ TEST_P(Language, AResumedRunGoesOnBitForBit) {
   }
 }
 
+// A model over a mesh is made without values; it starts, from numbers or from weights, and is resumed as on
+// one device.
+TEST_P(Language, AMeshStartsAsOneDeviceDoes) {
+  if (GetParam() == DeviceKind::kCpu) GTEST_SKIP() << "LibTorch's CPU has no mesh";
+  const auto trained = [&](const std::string& run, const std::string& mesh, const auto& change) {
+    TrainOptions given = options("llama-tiny");
+    given.optimizer = OptimizerKind::kSgd;
+    given.betas.clear();
+    given.length = 16;
+    given.max_steps = 2;
+    given.mesh = Mesh::parse(mesh);
+    given.devices = mesh.empty() ? 1 : 4;
+    given.logdir = folder_.path(run);
+    change(given);
+    if (is_initialized()) shutdown();
+    quietly([&] { return train(given); });
+    return weights(given.logdir + "/last");
+  };
+  const auto same = [](TrainOptions&) {};
+  EXPECT_LT(difference(trained("one", "", same), trained("four", "data=2,fsdp=2", same)), 1e-5);
+  const auto from_weights = [&](TrainOptions& given) {
+    given.model.clear();
+    given.weights = folder_.path("one/last");
+  };
+  EXPECT_LT(difference(trained("one-on", "", from_weights), trained("four-on", "fsdp=4", from_weights)),
+            1e-5);
+  const auto resumed = [](TrainOptions& given) {
+    given.resume.from_last = true;
+    given.max_steps = 4;
+  };
+  EXPECT_LT(difference(trained("one", "", resumed), trained("four", "fsdp=4", resumed)), 1e-5);
+}
+
 // Counted in the batches themselves, in which epochs have other numbers of tokens.
 TEST_P(Language, EndsWithTheUpdateThatReachesItsTokens) {
   TrainOptions given = options("gpt2-tiny");

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/train/classification.h"
 #include "sluice/train/input/input.h"

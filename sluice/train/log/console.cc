@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::train {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::train {
 namespace epoch_times_detail {

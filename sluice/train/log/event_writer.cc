@@ -16,6 +16,7 @@
 #include "sluice/base/formats/json_bytes.h"
 #include "sluice/base/formats/proto_writer.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

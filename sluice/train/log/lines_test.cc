@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::train {
 namespace {

@@ -9,7 +9,9 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/shown_url.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/train/log/event_points.h"
 #include "sluice/train/log/lines.h"
 

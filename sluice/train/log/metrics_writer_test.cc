@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/train/hyper_parameters.h"
 #include "sluice/train/log/event_points.h"
 

@@ -4,7 +4,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/train/log/histogram.h"
 
 namespace sluice::train {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/models/models.h"
 #include "sluice/train/log/histogram.h"
 #include "sluice/train/testing/small_training.h"

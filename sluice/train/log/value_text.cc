@@ -1,6 +1,6 @@
 #include "sluice/train/log/value_text.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/metrics/names.h"
 #include "sluice/session/log_line.h"
 

@@ -1,7 +1,7 @@
 #include "sluice/train/loop/batch_group.h"
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::train {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/session/ahead/ahead_program.h"
 #include "sluice/train/evaluation/confusion.h"
 #include "sluice/train/evaluation/evaluate.h"

@@ -9,8 +9,8 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/session/ahead/ahead_program.h"
 #include "sluice/session/log_line.h"
 #include "sluice/train/report/announcement.h"

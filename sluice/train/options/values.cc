@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/data/order/length_buckets.h"
 
 namespace sluice::train {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/train/recipe/choice.h"
 #include "sluice/train/recipe/parsed.h"
 #include "sluice/train/recipe/reasons.h"

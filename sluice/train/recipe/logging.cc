@@ -3,7 +3,6 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/cloud/listen.h"
 #include "sluice/train/recipe/choice.h"
 #include "sluice/train/recipe/parsed.h"

@@ -4,7 +4,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/pjrt/machine/find_plugin.h"
 #include "sluice/pjrt/machine/plugin_help.h"
 #include "sluice/replica/placement.h"

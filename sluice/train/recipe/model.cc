@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/models/language/language.h"
 #include "sluice/models/models.h"
 #include "sluice/train/recipe/choice.h"

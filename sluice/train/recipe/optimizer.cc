@@ -1,7 +1,7 @@
 #include "sluice/train/recipe/sections.h"
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/train/recipe/choice.h"
 #include "sluice/train/recipe/reasons.h"
 

@@ -1,6 +1,6 @@
 #include "sluice/train/recipe/reasons.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::train {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <stdexcept>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/train/hyper_parameters.h"
 
 namespace sluice::train {

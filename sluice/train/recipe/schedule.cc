@@ -4,7 +4,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/result.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/train/optimizers/schedule.h"
 #include "sluice/train/recipe/choice.h"
 #include "sluice/train/recipe/reasons.h"

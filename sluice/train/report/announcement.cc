@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/train/report/model_summary.h"
 
 namespace sluice::train {

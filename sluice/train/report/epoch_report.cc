@@ -11,8 +11,8 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/session/log_line.h"
 #include "sluice/train/log/epoch_times.h"

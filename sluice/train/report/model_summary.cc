@@ -4,8 +4,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/base/text/table.h"
 
 namespace sluice::train {

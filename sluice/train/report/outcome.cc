@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "sluice/base/formats/json_bytes.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/session/log_line.h"
 #include "sluice/train/log/value_text.h"
 

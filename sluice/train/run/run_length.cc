@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::train {
 namespace {

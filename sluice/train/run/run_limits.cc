@@ -1,7 +1,7 @@
 #include "sluice/train/run/run_limits.h"
 
 #include "sluice/base/clock.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/train/run/signals.h"
 
 namespace sluice::train {

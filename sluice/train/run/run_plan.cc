@@ -1,7 +1,7 @@
 #include "sluice/train/run/run_plan.h"
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/sharding/shard.h"
 
 namespace sluice::train {
@@ -18,11 +18,32 @@ void check_divided(const std::string& flag, int64_t rows, const Mesh& mesh) {
                         below > 0 ? base::str(below, " or ") : std::string(), below + parts));
 }
 
+// Devices of the axis `sequence` get parts of each row.
+void check_lengths(const TrainOptions& options, const Mesh& mesh) {
+  const int64_t parts = mesh.size("sequence");
+  if (parts == 1) return;
+  if (!is_language(options.task) && options.model != "transformer")
+    throw_error(Code::kInvalidArgument,
+                base::str("--mesh ", mesh.str(), ": sequence is for language models and transformers, and ",
+                          options.model, " has no sequences; give these devices to data or fsdp"));
+  const auto check = [&](const char* flag, int64_t length) {
+    if (length % parts == 0) return;
+    const int64_t below = length / parts * parts;
+    throw_error(
+        Code::kInvalidArgument,
+        base::str(flag, ' ', length, " is not a multiple of sequence=", parts, " of the mesh ", mesh.str(),
+                  ": choose ", below > 0 ? base::str(below, " or ") : std::string(), below + parts));
+  };
+  check("--length", options.length);
+  for (const auto& shape : options.shapes) check("--shapes with rows of tokens", shape.length);
+}
+
 }  // namespace run_plan_detail
 
 void check_rows(const TrainOptions& options, const Mesh& mesh) {
   using run_plan_detail::check_divided;
   if (mesh.empty()) return;
+  run_plan_detail::check_lengths(options, mesh);
   if (!options.shapes.empty()) {
     for (const auto& shape : options.shapes) check_divided("--shapes with rows", shape.rows, mesh);
   } else if (options.global_batch_size > 0) {

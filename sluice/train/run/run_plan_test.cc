@@ -44,6 +44,27 @@ TEST(RunPlan, AMeshDividesTheRowsOfBatches) {
   EXPECT_THAT(refused_rows(options, "fsdp=8"), HasSubstr("--shapes with rows 12 is not a multiple"));
 }
 
+TEST(RunPlan, AMeshDividesTheLengthsOfRows) {
+  TrainOptions options;
+  options.batch_size = 2;
+  options.task = Task::kClm;
+  options.length = 130;
+  EXPECT_EQ(refused_rows(options, "fsdp=2,sequence=2"), "");
+  EXPECT_EQ(refused_rows(options, "sequence=4"),
+            "--length 130 is not a multiple of sequence=4 of the mesh sequence=4: choose 128 or 132");
+  options.length = 3;
+  EXPECT_THAT(refused_rows(options, "sequence=4"), HasSubstr("choose 4"));
+  options.length = 0;
+  options.shapes = {{2, 512}, {4, 257}};
+  EXPECT_THAT(refused_rows(options, "sequence=2"), HasSubstr("--shapes with rows of tokens 257 is not"));
+  options.shapes.clear();
+  options.task = Task::kImages;
+  options.model = "resnet18";
+  EXPECT_THAT(refused_rows(options, "sequence=2"), HasSubstr("resnet18 has no sequences"));
+  options.model = "transformer";
+  EXPECT_EQ(refused_rows(options, "sequence=2"), "");
+}
+
 TEST(RunPlan, LayersAreComputedAgainWhereFsdpIsAboveOne) {
   TrainOptions options;
   const auto again = [&](const char* mesh) { return recomputes(options, Mesh::parse(mesh)); };

@@ -1,8 +1,8 @@
 #include "sluice/train/run/test_clock.h"
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::train {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/data/shards/tar_writer.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/train/testing/small_training.h"

@@ -6,6 +6,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/formats/base64.h"
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cloud/credentials/token_request.h"
 

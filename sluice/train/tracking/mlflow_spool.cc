@@ -8,7 +8,6 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/parse_json.h"
 #include "sluice/base/text/exact_integer.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/train/log/lines.h"
 
 namespace sluice::train {
