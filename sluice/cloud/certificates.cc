@@ -2,7 +2,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::cloud {
 

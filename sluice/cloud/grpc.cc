@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::cloud {
 

@@ -11,9 +11,11 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/shown_url.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/certificates.h"
 
 namespace sluice::cloud {

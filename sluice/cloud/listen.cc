@@ -10,6 +10,7 @@
 #include <cstring>
 #include <memory>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

@@ -12,6 +12,8 @@
 #include "sluice/base/formats/crc32c.h"
 #include "sluice/base/formats/sha256.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 
 namespace sluice::cloud {

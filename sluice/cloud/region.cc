@@ -4,6 +4,7 @@
 
 #include "sluice/base/formats/parse_json.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/credentials/metadata.h"
 #include "sluice/cloud/storage.h"
 

@@ -2,6 +2,7 @@
 
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/shown_url.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/object_reader.h"
 
 namespace sluice::cloud {

@@ -11,6 +11,7 @@
 #include "sluice/base/log.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::cloud {
 namespace {

@@ -11,6 +11,7 @@
 #include "sluice/base/formats/parse_json.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/shown_url.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/credentials/secret.h"
 #include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"

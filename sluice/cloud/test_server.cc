@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/formats/crc32c.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cloud/storage.h"

@@ -1,6 +1,8 @@
 #include "sluice/cloud/upload.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::cloud {
 

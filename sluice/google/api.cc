@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cloud/listing.h"
 

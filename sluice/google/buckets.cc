@@ -1,6 +1,5 @@
 #include "sluice/google/buckets.h"
 
-#include "sluice/base/text/strings.h"
 #include "sluice/cloud/http.h"
 
 namespace sluice::google {

@@ -3,7 +3,7 @@
 #include <cstdio>
 #include <random>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::google {
 namespace {

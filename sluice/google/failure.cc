@@ -5,8 +5,8 @@
 #include <regex>
 
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::google {
 namespace {

@@ -1,6 +1,6 @@
 #include "sluice/google/filestore.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::google {
 namespace {

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "sluice/base/text/strings.h"
-
 namespace sluice::google {
 namespace {
 

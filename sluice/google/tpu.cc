@@ -1,5 +1,6 @@
 #include "sluice/google/tpu.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 
 namespace sluice::google {

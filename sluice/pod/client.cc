@@ -14,6 +14,9 @@
 #include "sluice/base/files/private_file.h"
 #include "sluice/base/files/secret.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/pod/program.h"
 #include "sluice/pod/ssh/quote.h"
 #include "sluice/pod/ssh/ssh.h"
@@ -77,7 +80,25 @@ std::string last_file_of(const std::string& log) {
 }
 
 std::string name_of(const Job& job, int worker) {
-  return base::str("worker ", worker, " (", job.workers[static_cast<size_t>(worker)].address, ")");
+  return base::str("worker ", worker, slice_text(job, worker), " (",
+                   job.workers[static_cast<size_t>(worker)].address, ")");
+}
+
+// Names slices without any worker that can be reached: they were probably taken back.
+std::string lost_slices(const Job& job, const std::vector<std::optional<Ending>>& endings) {
+  std::vector<int> gone(static_cast<size_t>(job.slices)), all(gone);
+  for (size_t i = 0; i < endings.size(); ++i) {
+    const auto slice = static_cast<size_t>(job.workers[i].slice);
+    ++all[slice];
+    gone[slice] +=
+        endings[i] && (endings[i]->reason == "lost" || endings[i]->reason == "unreachable") ? 1 : 0;
+  }
+  std::string text;
+  for (size_t slice = 0; slice < gone.size() && job.slices > 1; ++slice)
+    if (gone[slice] == all[slice])
+      text += base::str("\n  slice ", slice, " is lost: no connection to any of its ",
+                        base::counted(all[slice], "worker"));
+  return text;
 }
 
 }  // namespace
@@ -290,7 +311,7 @@ std::string Client::describe_failure(const RoundResult& result, int attempt_or_s
     text += base::str("\n  ", after, name_of(job, worker), ": ",
                       describe(job, *result.endings[static_cast<size_t>(worker)]));
   }
-  return text;
+  return text + lost_slices(job, result.endings);
 }
 
 // Large runs write their record at most twice a second while workers end.
@@ -323,7 +344,7 @@ std::string describe_commands(const Job& job) {
   }
   for (size_t i = 0; i < job.workers.size(); ++i) {
     const Worker& worker = job.workers[i];
-    text += base::str("# worker ", i, " on ", worker.address,
+    text += base::str("# worker ", i, slice_text(job, static_cast<int>(i)), " on ", worker.address,
                       ", started by a supervisor that this command starts:\n",
                       quote_all(shell_command(job, worker)), "\n");
     if (!job.setup.empty() && worker.local_index == 0)

@@ -8,7 +8,7 @@
 #include <system_error>
 
 #include "sluice/base/clock.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::pod {
 namespace {

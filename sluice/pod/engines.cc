@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/pod/ssh/quote.h"
 
 namespace sluice::pod {
@@ -40,6 +40,23 @@ std::string key_of_jobset(const std::string& name) {
       "-run-key\n"
       "                    key: key\n"
       "                    optional: true\n");
+}
+
+// Gives each pod its slice's place among several, for libtpu and Sluice: JobSet numbers the jobs that it
+// makes of one template, and names the pods' hosts by these numbers.
+std::string slices_of_jobset(const std::string& name, int slices) {
+  return base::str(
+      "              - name: \"MEGASCALE_NUM_SLICES\"\n"
+      "                value: \"",
+      slices,
+      "\"\n"
+      "              - name: \"MEGASCALE_SLICE_ID\"\n"
+      "                valueFrom:\n"
+      "                  fieldRef:\n"
+      "                    fieldPath: metadata.annotations['jobset.sigs.k8s.io/job-index']\n"
+      "              - name: \"MEGASCALE_COORDINATOR_ADDRESS\"\n"
+      "                value: \"",
+      name, "-slice-0-0.", name, "\"\n");
 }
 
 base::Status check(const Job& job, const std::string& name) {
@@ -107,6 +124,7 @@ std::string manifest(const Job& job, const std::string& name, const estimate::Tp
     const std::vector<std::string> shell = {"sh", "-c", "{\n" + job.setup + "\n} || exit\nexec \"$@\"", "sh"};
     command.insert(command.begin(), shell.begin(), shell.end());
   }
+  const int hosts = slice.hosts / slice.slices;  // of each slice
   std::string text = base::str(
       "# Written by `sluice run --jobset`, for ", slice.name, ": ", base::counted(slice.hosts, "host"),
       " of ", slice.chips / slice.hosts, " chips. kubectl apply -f this file.\n",
@@ -127,15 +145,17 @@ std::string manifest(const Job& job, const std::string& name, const estimate::Tp
       "\n"
       "  replicatedJobs:\n"
       "  - name: slice\n"
-      "    replicas: 1\n"
+      "    replicas: ",
+      slice.slices,
+      "\n"
       "    template:\n"
       "      spec:\n"
       "        completionMode: Indexed\n"
       "        parallelism: ",
-      slice.hosts,
+      hosts,
       "\n"
       "        completions: ",
-      slice.hosts,
+      hosts,
       "\n"
       "        backoffLimit: 0\n"
       "        template:\n"
@@ -162,6 +182,7 @@ std::string manifest(const Job& job, const std::string& name, const estimate::Tp
     text += base::str("              workingDir: ", nlohmann::json(job.folder).dump(), "\n");
   text += "              env:\n";
   if (!has_key(job)) text += key_of_jobset(name);
+  if (slice.slices > 1) text += slices_of_jobset(name, slice.slices);
   for (const auto& [variable, value] : job.environment)
     text += base::str("              - name: ", nlohmann::json(variable).dump(),
                       "\n                value: ", yaml(value), "\n");
@@ -249,6 +270,10 @@ base::Result<std::string> jobset_manifest(const Job& job, const std::string& nam
   if (accelerator_label(slice).empty())
     return base::fail(Code::kInvalidArgument, "GKE has no nodes with ", slice.generation->name, " (",
                       slice.name, "), but v3, v4, v5e, v5p, v6e and tpu7x");
+  if (slice.slices > 1 && slice.hosts == slice.slices)
+    return base::fail(Code::kInvalidArgument,
+                      "GKE joins only slices of two or more hosts, and each slice of ", slice.name,
+                      " has one: choose a larger type, or one slice");
   try {
     return manifest(job, name, slice, image, queue);
   } catch (const nlohmann::json::type_error& error) {

@@ -21,9 +21,10 @@ struct QueueLabels {
   std::string name, priority;
 };
 
-// Returns the manifest of a JobSet (jobset.x-k8s.io/v1alpha2), as YAML: one pod on each host of the slice,
-// with all of the host's chips. kInvalidArgument as above, for a text that is not UTF-8, for a generation
-// that GKE does not have, and for a queue or priority that is not a valid name in Kubernetes.
+// Returns the manifest of a JobSet (jobset.x-k8s.io/v1alpha2), as YAML: one pod on each host of the slice, or
+// of several slices, with all of the host's chips. kInvalidArgument as above, for a text that is not UTF-8,
+// for a generation that GKE does not have, for several slices of one host, and for a queue or priority that
+// is not a valid name in Kubernetes.
 base::Result<std::string> jobset_manifest(const Job& job, const std::string& name,
                                           const estimate::TpuSlice& slice, const std::string& image,
                                           const QueueLabels& queue = {});

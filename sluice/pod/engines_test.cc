@@ -136,6 +136,23 @@ TEST(JobSet, OfTpu7xInAQueueOfKueue) {
                 HasSubstr("--queue: expected"));
 }
 
+TEST(JobSet, OfSeveralSlices) {
+  const auto slices = estimate::find_tpu_slices("3*v5p-32").value();
+  const std::string text = jobset_manifest(job_of({"train"}), "big", slices, "i").value();
+  for (const char* line :
+       {"for 3*v5p-32: 12 hosts of 4 chips", "    replicas: 3\n", "parallelism: 4\n", "completions: 4\n",
+        "google.com/tpu: 4\n", "gke-tpu-topology: 2x2x4\n",
+        "- name: \"MEGASCALE_NUM_SLICES\"\n                value: \"3\"\n",
+        "fieldPath: metadata.annotations['jobset.sigs.k8s.io/job-index']\n",
+        "- name: \"MEGASCALE_COORDINATOR_ADDRESS\"\n                value: \"big-slice-0-0.big\"\n"})
+    EXPECT_THAT(text, HasSubstr(line));
+  const auto one = estimate::find_tpu_slice("v5p-32").value();
+  EXPECT_THAT(jobset_manifest(job_of({"train"}), "big", one, "i").value(),
+              testing::Not(HasSubstr("MEGASCALE")));
+  EXPECT_THAT(refusal(jobset_manifest(job_of({"x"}), "a", estimate::find_tpu_slices("2*v6e-8").value(), "i")),
+              HasSubstr("slices of two or more hosts"));
+}
+
 TEST(Engines, RefuseWhatTheyCannotHold) {
   const auto slice = estimate::find_tpu_slice("v5litepod-16").value();
   for (const char* name : {"", "Train", "1a", "a-", "a_b", "a.b"})

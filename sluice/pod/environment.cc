@@ -16,41 +16,65 @@ bool is_name(std::string_view text) {
          text.find_first_not_of(kAll) == std::string_view::npos;
 }
 
+// Returns the workers of the same slice.
+std::vector<const Worker*> slice_workers(const Job& job, const Worker& self) {
+  std::vector<const Worker*> workers;
+  for (const Worker& other : job.workers)
+    if (other.slice == self.slice) workers.push_back(&other);
+  return workers;
+}
+
+int number_in(const std::vector<const Worker*>& workers, const Worker& self) {
+  return static_cast<int>(std::find(workers.begin(), workers.end(), &self) - workers.begin());
+}
+
 // Adds the hosts of the processes, for Sluice's messages and for TPU runtimes. With one process per chip a
-// host has several processes; the runtimes then count hosts, not processes.
-void add_hosts(Variables& variables, const Job& job, int worker) {
-  const Worker& self = job.workers[static_cast<size_t>(worker)];
-  std::vector<std::string> names;
-  for (const Worker& other : job.workers) names.push_back(other.address);
-  const std::string all = base::join(names, ",");
+// host has several processes; the runtimes then count hosts, not processes. They count within a slice.
+void add_hosts(Variables& variables, const Job& job, const Worker& self) {
+  std::vector<std::string> all, own;
+  for (const Worker& other : job.workers) all.push_back(other.address);
+  const auto workers = slice_workers(job, self);
+  for (const Worker* other : workers) own.push_back(other->address);
   const bool by_host = !job.tpu_chips.empty();
-  variables.emplace_back("SLUICE_PROCESS_HOSTS", all);
-  variables.emplace_back("TPU_WORKER_ID", std::to_string(by_host ? self.host_index : worker));
-  variables.emplace_back("TPU_WORKER_HOSTNAMES", by_host ? base::join(host_addresses(job), ",") : all);
+  const int number = by_host ? self.host_index - workers.front()->host_index : number_in(workers, self);
+  variables.emplace_back("SLUICE_PROCESS_HOSTS", base::join(all, ","));
+  variables.emplace_back("TPU_WORKER_ID", std::to_string(number));
+  variables.emplace_back("TPU_WORKER_HOSTNAMES",
+                         base::join(by_host ? host_addresses(job, self.slice) : own, ","));
 }
 
 // Adds the variables with which libtpu lets this process drive one chip: its host's chip of the same number.
-void add_chip(Variables& variables, const Job& job, int worker) {
-  const Worker& self = job.workers[static_cast<size_t>(worker)];
+void add_chip(Variables& variables, const Job& job, const Worker& self) {
+  const auto workers = slice_workers(job, self);
   std::vector<std::string> addresses;
-  for (const Worker& other : job.workers)
-    addresses.push_back(base::host_and_port(other.address, kTpuProcessPort + other.local_index));
+  for (const Worker* other : workers)
+    addresses.push_back(base::host_and_port(other->address, kTpuProcessPort + other->local_index));
   const std::string chip = std::to_string(self.local_index);
   variables.insert(variables.end(), {{"TPU_CHIPS_PER_PROCESS_BOUNDS", "1,1,1"},
                                      {"TPU_PROCESS_BOUNDS", job.tpu_chips},
                                      {"TPU_PROCESS_ADDRESSES", base::join(addresses, ",")},
                                      {"TPU_PROCESS_PORT", std::to_string(kTpuProcessPort + self.local_index)},
-                                     {"CLOUD_TPU_TASK_ID", std::to_string(worker)},
+                                     {"CLOUD_TPU_TASK_ID", std::to_string(number_in(workers, self))},
                                      {"TPU_VISIBLE_CHIPS", chip},
                                      {"TPU_VISIBLE_DEVICES", chip}});  // the older name
 }
 
-// Replaces {worker}, {host} and {local} in the value; other braces stay.
+// Adds the worker's place among several slices, for libtpu and Sluice.
+void add_slice(Variables& variables, const Job& job, const Worker& self) {
+  variables.insert(variables.end(),
+                   {{"MEGASCALE_COORDINATOR_ADDRESS", base::host_and_port(job.coordinator, kSlicesPort)},
+                    {"MEGASCALE_NUM_SLICES", std::to_string(job.slices)},
+                    {"MEGASCALE_SLICE_ID", std::to_string(self.slice)},
+                    {"MEGASCALE_PORT", std::to_string(kSlicesPort + self.local_index)}});
+}
+
+// Replaces {worker}, {host}, {local} and {slice} in the value; other braces stay.
 std::string filled_in(const std::string& value, const Worker& self, int worker) {
   const std::pair<std::string_view, std::string> fillings[] = {
       {"{worker}", std::to_string(worker)},
       {"{host}", self.address},
       {"{local}", std::to_string(self.local_index)},
+      {"{slice}", std::to_string(self.slice)},
   };
   std::string result;
   for (size_t at = 0; at < value.size();) {
@@ -92,8 +116,10 @@ Variables worker_environment(const Job& job, int worker, int attempt, int port, 
   };
   if (!key.empty()) variables.emplace_back("SLUICE_RUN_KEY", key);
   if (job.join_timeout > 0) variables.emplace_back("SLUICE_JOIN_TIMEOUT", std::to_string(job.join_timeout));
-  if (!is_local(job)) add_hosts(variables, job, worker);
-  if (!job.tpu_chips.empty()) add_chip(variables, job, worker);
+  if (!is_local(job)) add_hosts(variables, job, self);
+  if (!job.tpu_chips.empty()) add_chip(variables, job, self);
+  if (job.slices > 1) add_slice(variables, job, self);
+  if (!job.slice_type.empty()) variables.emplace_back("TPU_ACCELERATOR_TYPE", job.slice_type);
   for (const auto& [name, value] : job.environment)
     variables.emplace_back(name, filled_in(value, self, worker));
   return variables;

@@ -61,6 +61,59 @@ TEST(Environment, OnOneMachine) {
   EXPECT_EQ(variables.count("TPU_WORKER_HOSTNAMES"), 0u);
 }
 
+// Two slices of two hosts: TPU_* describe the worker's slice.
+TEST(Environment, SeveralSlices) {
+  Job job = job_on(*remote_workers("a[0-1],b[0-1]"));
+  ASSERT_TRUE(divide_into_slices(job, 2));
+  job.slice_type = "v5p-16";
+  job.environment = {{"WHERE", "{slice}:{worker}"}};
+  const auto variables = as_map(worker_environment(job, 3, 0, 8476, ""));
+  const std::map<std::string, std::string> expected = {{"SLUICE_PROCESS_ID", "3"},
+                                                       {"SLUICE_PROCESS_COUNT", "4"},
+                                                       {"SLUICE_COORDINATOR_ADDRESS", "a0:8476"},
+                                                       {"SLUICE_PROCESS_HOSTS", "a0,a1,b0,b1"},
+                                                       {"TPU_WORKER_ID", "1"},
+                                                       {"TPU_WORKER_HOSTNAMES", "b0,b1"},
+                                                       {"TPU_ACCELERATOR_TYPE", "v5p-16"},
+                                                       {"MEGASCALE_COORDINATOR_ADDRESS", "a0:8080"},
+                                                       {"MEGASCALE_NUM_SLICES", "2"},
+                                                       {"MEGASCALE_SLICE_ID", "1"},
+                                                       {"MEGASCALE_PORT", "8080"},
+                                                       {"WHERE", "1:3"}};
+  for (const auto& [name, value] : expected) EXPECT_EQ(variables.at(name), value) << name;
+  const auto first = as_map(worker_environment(job, 0, 0, 8476, ""));
+  EXPECT_EQ(first.at("TPU_WORKER_HOSTNAMES"), "a0,a1");
+  EXPECT_EQ(first.at("MEGASCALE_SLICE_ID"), "0");
+}
+
+// Two slices of two hosts of 4 chips, with one process per chip.
+TEST(Environment, SeveralSlicesWithOneProcessPerChip) {
+  Job job = job_on(*remote_workers("a[0-1],b[0-1]", 4));
+  ASSERT_TRUE(divide_into_slices(job, 2));
+  job.tpu_chips = "2,4,1";
+  const auto variables = as_map(worker_environment(job, 13, 0, 8474, ""));
+  const std::map<std::string, std::string> expected = {
+      {"SLUICE_PROCESS_ID", "13"},
+      {"TPU_WORKER_ID", "1"},  // of the host in its slice
+      {"TPU_WORKER_HOSTNAMES", "b0,b1"},
+      {"TPU_PROCESS_BOUNDS", "2,4,1"},
+      {"TPU_PROCESS_ADDRESSES", "b0:8476,b0:8477,b0:8478,b0:8479,b1:8476,b1:8477,b1:8478,b1:8479"},
+      {"TPU_PROCESS_PORT", "8477"},
+      {"CLOUD_TPU_TASK_ID", "5"},
+      {"MEGASCALE_COORDINATOR_ADDRESS", "a0:8080"},
+      {"MEGASCALE_SLICE_ID", "1"},
+      {"MEGASCALE_PORT", "8081"}};
+  for (const auto& [name, value] : expected) EXPECT_EQ(variables.at(name), value) << name;
+}
+
+TEST(Environment, HostsThatSlicesCannotShare) {
+  Job job = job_on(*remote_workers("a,b,c"));
+  EXPECT_THAT(divide_into_slices(job, 2).error().what(),
+              HasSubstr("3 hosts cannot be divided among 2 slices"));
+  job = job_on(*remote_workers("a,b,a,b"));
+  EXPECT_THAT(divide_into_slices(job, 2).error().what(), HasSubstr("host a comes again after others"));
+}
+
 // A v3-32 with one process per chip: 4 hosts of 4 chips.
 TEST(Environment, OneProcessPerChip) {
   Job job = job_on(*remote_workers("h[0-3]", 4));

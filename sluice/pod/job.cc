@@ -1,11 +1,14 @@
 #include "sluice/pod/job.h"
 
+#include <algorithm>
 #include <ctime>
 #include <map>
 #include <random>
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/text/hostlist.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::pod {
 namespace {
@@ -65,11 +68,33 @@ base::Result<std::vector<Worker>> remote_workers(std::string_view hosts, int per
   return workers;
 }
 
-std::vector<std::string> host_addresses(const Job& job) {
+base::Status divide_into_slices(Job& job, int slices) {
+  const auto count = static_cast<int>(job.workers.size());
+  int hosts = 0;
+  for (const Worker& worker : job.workers) hosts = std::max(hosts, worker.host_index + 1);
+  if (hosts % slices != 0)
+    return base::fail(Code::kInvalidArgument, hosts, " hosts cannot be divided among ", slices,
+                      " slices: expected the same number of hosts for each, slice 0's first");
+  for (int i = 0; i < count; ++i) {
+    Worker& worker = job.workers[static_cast<size_t>(i)];
+    if (slices > 1 && i > 0 && worker.host_index < job.workers[static_cast<size_t>(i) - 1].host_index)
+      return base::fail(Code::kInvalidArgument, "host ", worker.address,
+                        " comes again after others: name each host of several slices once");
+    worker.slice = worker.host_index / (hosts / slices);
+  }
+  job.slices = slices;
+  return {};
+}
+
+std::vector<std::string> host_addresses(const Job& job, int slice) {
   std::vector<std::string> addresses;
   for (const Worker& worker : job.workers)
-    if (worker.local_index == 0) addresses.push_back(worker.address);
+    if (worker.local_index == 0 && worker.slice == slice) addresses.push_back(worker.address);
   return addresses;
+}
+
+std::string slice_text(const Job& job, int worker) {
+  return job.slices == 1 ? "" : base::str(" of slice ", job.workers[static_cast<size_t>(worker)].slice);
 }
 
 std::string new_run_id() {

@@ -22,6 +22,7 @@ struct Worker {
   int host_index = 0;   // index of its host among the different hosts
   int local_index = 0;  // index among the workers of its host
   int local_count = 1;  // number of workers on its host
+  int slice = 0;        // the TPU slice of its host; workers are numbered slice by slice
 };
 
 struct SshOptions {
@@ -44,7 +45,9 @@ struct Job {
   std::vector<Worker> workers;
   std::string coordinator;  // host name or address of worker 0
   int port = 0;             // on that host; 0: a free one of this machine
-  std::string tpu_chips;    // "4,4,1" for one process per chip; else empty
+  std::string tpu_chips;    // "4,4,1" of each slice for one process per chip; else empty
+  int slices = 1;           // TPU slices that run one program; each has the same number of workers
+  std::string slice_type;   // of each, "v5p-32"; empty: unknown
   std::vector<std::pair<std::string, std::string>> environment;  // from the user; wins over everything else
   std::string folder;                                            // to start in; empty: the home folder
   std::string sync;                       // copied to `folder` on each host; empty: none
@@ -75,8 +78,13 @@ std::vector<Worker> local_workers(int count);
 // comments), in this order, the workers of a host one after the other. A repeated name is another worker on
 // that host. Errors: an empty list, an unreadable file, or a repeated name with several per host.
 base::Result<std::vector<Worker>> remote_workers(std::string_view hosts, int per_host = 1);
-// Returns the addresses of the different hosts.
-std::vector<std::string> host_addresses(const Job& job);
+// Divides the hosts among `slices` TPU slices, in their order. Error: they do not have the same number of
+// hosts each, or another host's workers come between a host's workers.
+base::Status divide_into_slices(Job& job, int slices);
+// Returns the addresses of the different hosts of a slice.
+std::vector<std::string> host_addresses(const Job& job, int slice = 0);
+// Returns " of slice 1" for messages about a worker; "" if there is one slice.
+std::string slice_text(const Job& job, int worker);
 
 // Returns a new run's name: the time and four letters, "1121-140359-k3xa".
 std::string new_run_id();

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/pod/console.h"
 
 namespace sluice::pod {

@@ -13,17 +13,21 @@
 #include "sluice/base/files/private_file.h"
 #include "sluice/base/files/user_folders.h"
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::pod {
 using nlohmann::json;
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Worker, host, address, host_index, local_index, local_count)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Worker, host, address, host_index, local_index, local_count,
+                                                slice)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(SshOptions, user, config, options, parallel)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Program, path, sha256, bytes, tar_sha256, tar_bytes)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Job, id, command, workers, coordinator, port, tpu_chips,
-                                                environment, folder, sync, sync_exclude, sync_bucket, program,
-                                                setup, ssh, max_restarts, heartbeat_timeout, lease, grace,
-                                                join_timeout, log_size, detached, raw)
+                                                slices, slice_type, environment, folder, sync, sync_exclude,
+                                                sync_bucket, program, setup, ssh, max_restarts,
+                                                heartbeat_timeout, lease, grace, join_timeout, log_size,
+                                                detached, raw)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE_WITH_DEFAULT(Ending, status, time, reason, detail)
 
 namespace {

@@ -42,6 +42,9 @@ TEST_F(Record, ComesBackAsItWas) {
   record.job.ssh.options = {"Port=2222"};
   record.job.detached = true;
   record.job.tpu_chips = "2,2,1";
+  record.job.slices = 2;
+  record.job.slice_type = "v5p-16";
+  record.job.workers.back().slice = 1;
   record.job.program = {"/p.tar.zst", "0123", 5, "4567", 6'000'000'000};
   base::value_or_throw(save(record));
   const auto loaded = load("r1");
@@ -52,6 +55,9 @@ TEST_F(Record, ComesBackAsItWas) {
   EXPECT_EQ(loaded->job.ssh.options, record.job.ssh.options);
   EXPECT_TRUE(loaded->job.detached);
   EXPECT_EQ(loaded->job.tpu_chips, "2,2,1");
+  EXPECT_EQ(loaded->job.slices, 2);
+  EXPECT_EQ(loaded->job.slice_type, "v5p-16");
+  EXPECT_EQ(loaded->job.workers.back().slice, 1);
   EXPECT_EQ(loaded->job.program.sha256, "0123");
   EXPECT_EQ(loaded->job.program.tar_bytes, 6'000'000'000u);
   EXPECT_EQ(loaded->state, "failed");

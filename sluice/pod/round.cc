@@ -9,7 +9,9 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/pod/ssh/quote.h"
 #include "sluice/pod/ssh/ssh.h"
 
@@ -277,7 +279,8 @@ void Round::say_once(const std::string& kind, const std::string& text) {
 
 void Round::pass_on_notes(Task& task) {
   const std::string& address = job_.workers[static_cast<size_t>(task.worker)].address;
-  const std::string who = base::str("worker ", task.worker, " (", address, "): ");
+  const std::string who =
+      base::str("worker ", task.worker, slice_text(job_, task.worker), " (", address, "): ");
   const double ahead = task.link->clock_ahead().value_or(0);
   if (std::abs(ahead) > kWrongClock)
     say_once("clock of " + address, base::str("the clock of ", address, " is ", std::lround(std::abs(ahead)),
@@ -328,7 +331,8 @@ void Round::lose_link(Task& task) {
   if (was_up) {
     task.lost_at = now;
     task.tries = 0;
-    say(base::str("worker ", task.worker, " (", worker.address, "): the connection broke; trying again"));
+    say(base::str("worker ", task.worker, slice_text(job_, task.worker), " (", worker.address,
+                  "): the connection broke; trying again"));
   }
   std::string reason = explain_ssh(job_, worker, messages);
   if (worker.host.empty() || !is_ssh_failure(status))
@@ -370,8 +374,9 @@ void Round::look_for_failure() {
   const int worker = *result_.first_failure;
   const Ending& ending = *result_.endings[static_cast<size_t>(worker)];
   if (stopped_at_ || running == 0) return;
-  say(base::str("worker ", worker, " (", job_.workers[static_cast<size_t>(worker)].address,
-                ") failed: ", describe(job_, ending), "; stopping the other ", running));
+  say(base::str("worker ", worker, slice_text(job_, worker), " (",
+                job_.workers[static_cast<size_t>(worker)].address, ") failed: ", describe(job_, ending),
+                "; stopping the other ", running));
   stop("stop INT");
 }
 

@@ -1,8 +1,11 @@
 #include "sluice/pod/tpu_grid.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 
 #include <bit>
 #include <vector>
+
+#include "sluice/base/text/strings.h"
 
 namespace sluice::pod {
 namespace {

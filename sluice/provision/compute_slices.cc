@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/provision/compute_template.h"
 #include "sluice/provision/slice_state.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "sluice/base/text/strings.h"
 #include "sluice/provision/slice_request.h"
 
 namespace sluice::provision {

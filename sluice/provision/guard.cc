@@ -1,5 +1,7 @@
 #include "sluice/provision/guard.h"
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/pod/ssh/quote.h"
 #include "sluice/provision/guard_text.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/quota.h"

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/google/buckets.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/price.h"

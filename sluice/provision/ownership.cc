@@ -11,8 +11,8 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 

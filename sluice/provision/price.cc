@@ -4,7 +4,6 @@
 #include <regex>
 
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/estimate/tpu_slice.h"
 
 namespace sluice::provision {

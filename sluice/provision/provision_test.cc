@@ -4,7 +4,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/inventory.h"

@@ -1,6 +1,6 @@
 #include "sluice/provision/quota.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/google/projects.h"
 #include "sluice/provision/ownership.h"
 

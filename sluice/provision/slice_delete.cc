@@ -1,6 +1,6 @@
 // Deletes a slice: its queue entry first, by force. Deleting only the node leaves the entry SUSPENDED, which
 // still holds quota.
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/slice_state.h"
 #include "sluice/provision/slices.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/provision/compute_slices.h"

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/number.h"
 
 namespace sluice::provision {
 namespace {
@@ -60,6 +61,19 @@ Slice slice_of(std::vector<google::Node> nodes, std::optional<google::QueuedReso
   slice.nodes = std::move(nodes);
   slice.queue = std::move(queue);
   return slice;
+}
+
+int Slice::number_of(const google::Node& node) const {
+  if (slices == 1) return 0;
+  return base::number_of<int>(std::string_view(node.id).substr(node.id.rfind('-') + 1)).value_or(0);
+}
+
+std::vector<int> Slice::usable() const {
+  std::vector<int> numbers;
+  for (const google::Node& node : nodes)
+    if (node.state == "READY" && (node.health.empty() || node.health == "HEALTHY"))
+      numbers.push_back(number_of(node));
+  return numbers;
 }
 
 std::string why_dead(const Slice& slice) {

@@ -5,7 +5,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/log.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/node_owners.h"
 #include "sluice/provision/slice_state.h"

@@ -78,6 +78,10 @@ struct Slice {
   // Returns the worker hosts of all slices: slice 0's in order, then slice 1's …
   std::vector<google::Endpoint> hosts() const;
   bool ready() const { return state == "READY"; }
+  // Returns the number of a node's slice among several (NAME-2 is slice 2); 0 if there is one.
+  int number_of(const google::Node& node) const;
+  // Returns the numbers of the slices whose nodes are READY and healthy, in ascending order.
+  std::vector<int> usable() const;
 };
 
 // Returns the hourly cost of the whole wish; nothing without a list price.

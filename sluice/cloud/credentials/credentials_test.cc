@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/storage.h"
 #include "sluice/cloud/test_support.h"
 

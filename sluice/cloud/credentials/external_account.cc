@@ -4,6 +4,7 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/base64.h"
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/credentials/token_request.h"
 
 namespace sluice::cloud {

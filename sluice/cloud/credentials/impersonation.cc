@@ -6,6 +6,8 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/credentials/token_request.h"
 
 namespace sluice::cloud {

@@ -2,6 +2,7 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::cloud {
 namespace {

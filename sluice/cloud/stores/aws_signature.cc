@@ -5,6 +5,7 @@
 
 #include "sluice/base/files/secret.h"
 #include "sluice/base/formats/sha256.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/strings.h"
 

@@ -6,6 +6,7 @@
 
 #include "sluice/base/formats/base64.h"
 #include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/credentials/token_request.h"
 #include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"

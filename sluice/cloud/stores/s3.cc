@@ -4,7 +4,9 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/formats/crc32c.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/credentials/token_request.h"
 #include "sluice/cloud/listing.h"
 #include "sluice/cloud/object_reader.h"

@@ -1,5 +1,6 @@
 #include "sluice/pod/ssh/quote.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/strings.h"
 

@@ -5,6 +5,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/pod/ssh/quote.h"
 

@@ -13,6 +13,8 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/pod/console.h"
 #include "sluice/pod/ssh/child.h"
 #include "sluice/pod/ssh/quote.h"

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 
 namespace sluice::pod {

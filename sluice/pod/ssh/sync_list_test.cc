@@ -5,6 +5,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/pod/job.h"
 #include "sluice/pod/ssh/quote.h"

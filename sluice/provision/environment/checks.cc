@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"

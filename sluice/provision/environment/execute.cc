@@ -1,6 +1,6 @@
 #include "sluice/provision/environment/execute.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/google/buckets.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/environment/fill.h"

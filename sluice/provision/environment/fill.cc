@@ -1,5 +1,6 @@
 #include "sluice/provision/environment/fill.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/provision/compute_slices.h"

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/lower_case.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/environment/settings.h"
 
 namespace sluice::provision {

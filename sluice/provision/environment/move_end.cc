@@ -1,6 +1,6 @@
 #include "sluice/provision/environment/move_end.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/google/buckets.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/environment/resource.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::provision {
 namespace {

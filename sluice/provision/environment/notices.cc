@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/formats/sha256.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/environment/requests.h"
 #include "sluice/provision/price.h"
 

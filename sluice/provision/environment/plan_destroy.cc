@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/environment/plan.h"
 
 namespace sluice::provision {

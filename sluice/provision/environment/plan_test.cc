@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/environment/notices.h"
 #include "sluice/provision/environment/requests.h"
 

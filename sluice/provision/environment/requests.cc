@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/pod/ssh/quote.h"
 
 namespace sluice::provision {

@@ -1,6 +1,6 @@
 #include "sluice/provision/environment/resource.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/google/filestore.h"
 #include "sluice/provision/slice_state.h"
 

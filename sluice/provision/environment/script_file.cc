@@ -7,7 +7,6 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/open_file.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/pod/ssh/quote.h"
 
 namespace sluice::provision {

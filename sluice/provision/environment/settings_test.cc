@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/environment/names.h"
 
 namespace sluice::provision {

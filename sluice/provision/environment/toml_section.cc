@@ -1,6 +1,7 @@
 #include "sluice/provision/environment/toml_section.h"
 
 #include "sluice/base/formats/parse_toml.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 
 namespace sluice::provision {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "sluice/base/text/strings.h"
+
 namespace sluice::provision {
 namespace {
 

@@ -4,6 +4,8 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 namespace {

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <csignal>
 
+#include "sluice/base/text/join.h"
+
 namespace sluice::provision {
 namespace {
 
@@ -24,6 +26,7 @@ bool may_pass(Code code) {
 int Keeper::to_end() {
   while (true) {
     if (!make_ready()) return finish();
+    run_.use_slices(used_);
     if (const auto started = run_.start_run(restart_); !started) {
       why_ = started.error().what();
       return finish();
@@ -100,10 +103,34 @@ bool Keeper::make_ready() {
       if (is_refused(view.error(), "the slice's state")) return false;
       continue;
     }
-    if (view->kind == SliceView::kUp && !is_doubted_) return true;
+    if (view->kind == SliceView::kUp && !is_doubted_) {
+      used_.clear();
+      return true;
+    }
+    if (goes_on_with_rest(*view)) return true;
     if (!step_to_ready(*view)) return false;
   }
   return false;
+}
+
+// Returns whether the run has only some of several slices, and they are still there.
+bool Keeper::has_its_slices(const SliceView& view) const {
+  return !used_.empty() && std::all_of(used_.begin(), used_.end(), [&](int number) {
+    return std::find(view.usable.begin(), view.usable.end(), number) != view.usable.end();
+  });
+}
+
+// Returns whether enough of several slices are left for a run, and chooses them. A lost one is not created
+// again before the next loss: the service makes all slices of a queue entry together.
+bool Keeper::goes_on_with_rest(const SliceView& view) {
+  if (is_doubted_) return false;
+  if (has_its_slices(view)) return true;
+  const auto left = static_cast<int>(view.usable.size());
+  if (limits_.min_slices == 0 || left < limits_.min_slices || left == 0 || !is_lost(view)) return false;
+  run_.say(base::str("the slice is ", view.state, ": going on with ", left, " of ", view.slices, " slices (",
+                     base::join(view.usable, ", "), "), as --min-slices ", limits_.min_slices, " allows"));
+  used_ = view.usable;
+  return true;
 }
 
 // Waits, or creates the slice (again). Returns false if that is refused.
@@ -116,8 +143,12 @@ bool Keeper::step_to_ready(const SliceView& view) {
 }
 
 bool Keeper::replace_slice(const SliceView& view) {
-  run_.say(base::str("the slice is ", is_doubted_ ? "to be replaced: no run starts on it" : view.state,
-                     view.kind == SliceView::kGone ? ": making it" : ": deleting and re-creating it"));
+  const char* what = view.kind == SliceView::kGone ? ": making it" : ": deleting and re-creating it";
+  run_.say(base::str("the slice is ", is_doubted_ ? "to be replaced: no run starts on it" : view.state, what,
+                     view.slices == 1 ? ""
+                                      : base::str(" and the others of its ", view.slices,
+                                                  " slices, which are made together")));
+  used_.clear();
   if (view.kind != SliceView::kGone) {
     const auto removed = run_.remove_slice();
     if (!removed) return !is_refused(removed.error(), "the slice cannot be deleted");
@@ -167,7 +198,7 @@ Keeper::Outcome Keeper::watch_run() {
       // The run may well continue while the service does not answer.
       if (!view) {
         run_.say(base::str("the slice's state is not known: ", view.error().what()));
-      } else if (is_lost(*view)) {
+      } else if (!has_its_slices(*view) && is_lost(*view)) {
         end_run("the slice is " + view->state);
         return Outcome::kSliceLost;
       } else if (!view->notice.empty()) {

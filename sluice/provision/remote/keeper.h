@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "sluice/base/result.h"
 #include "sluice/provision/remote/slice_view.h"
@@ -23,6 +24,8 @@ class KeptRun {
   // error is final.
   virtual base::Status create_slice() = 0;
 
+  // The slices of several on which the next run starts; empty: all.
+  virtual void use_slices(const std::vector<int>& numbers) = 0;
   // Starts the run; restart is 0 for the first start.
   virtual base::Status start_run(int restart) = 0;
   virtual std::optional<int> run_status() = 0;  // its exit status after it has ended
@@ -40,6 +43,7 @@ class KeptRun {
 struct KeepLimits {
   int max_restarts = 100;
   double max_cost = 0;    // 0: none
+  int min_slices = 0;     // of several: the run continues with at least N; 0: with all
   double poll = 10;       // between two looks at the slice
   double patience = 300;  // until a slice in an unsteady state counts as lost
   double save = 120;      // for the run to end after SIGTERM
@@ -66,6 +70,8 @@ class Keeper {
   bool is_refused(const Error& error, const std::string& what);
   bool is_to_end();
   bool is_lost(const SliceView& view);
+  bool has_its_slices(const SliceView& view) const;
+  bool goes_on_with_rest(const SliceView& view);
   Outcome watch_run();
   void end_run(const std::string& why);
   bool goes_on_after_failure();
@@ -80,6 +86,7 @@ class Keeper {
   bool was_up_ = false, slice_stays_ = true;
   bool is_doubted_ = false;  // the slice reports READY, but runs fail at once on it
   double started_ = 0;
+  std::vector<int> used_;  // the slices of the run, if it does not have all
   std::optional<double> unsteady_since_;
   std::string trouble_;  // the state of the slice that was reported last
   int status_ = 1;       // the exit status of the keeper, with the reason below

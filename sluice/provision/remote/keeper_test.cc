@@ -7,6 +7,8 @@
 #include <deque>
 #include <vector>
 
+#include "sluice/base/text/join.h"
+
 namespace sluice::provision {
 namespace {
 
@@ -41,6 +43,14 @@ TEST(SliceViews, OfEveryStateOfANode) {
   EXPECT_EQ(kind(""), SliceView::kGone);
 }
 
+TEST(SliceViews, OfSeveralTheLostOneIsNamed) {
+  SliceStates states{"PREEMPTED", "", "ACTIVE", 0, true, "slice 1 of 2, train-1"};
+  EXPECT_EQ(view_slice(states, 0, 0).state, "PREEMPTED (slice 1 of 2, train-1)");
+  states.node = "READY";
+  states.health = "HEALTHY";
+  EXPECT_EQ(view_slice(states, 0, 0).state, "READY");
+}
+
 TEST(SliceViews, MaintenanceIsNoticedInTime) {
   SliceStates states{"READY", "HEALTHY", "", 1000, false};
   EXPECT_EQ(view_slice(states, 600, 300).notice, "");
@@ -66,6 +76,7 @@ class Scene : public KeptRun {
   double price = 1;  // $ a second
   int signal_at_restart = -1;
   bool stubborn = false;  // does not end at SIGTERM
+  std::vector<int> used;  // the slices of the next run
 
   base::Result<SliceView> look() override {
     while (!events.empty() && events.front().time <= time_) {
@@ -91,8 +102,9 @@ class Scene : public KeptRun {
     view_ = {SliceView::kUp, "READY", ""};
     return {};
   }
+  void use_slices(const std::vector<int>& numbers) override { used = numbers; }
   base::Status start_run(int restart) override {
-    log.push_back(base::str("run ", restart));
+    log.push_back(base::str("run ", restart, used.empty() ? "" : " on ", base::join(used, ",")));
     started_ = time_;
     ended_.reset();
     if (restart == signal_at_restart) signal_ = SIGINT;
@@ -100,7 +112,8 @@ class Scene : public KeptRun {
   }
   std::optional<int> run_status() override {
     if (ended_) return ended_;
-    if (view_.kind == SliceView::kDown || view_.kind == SliceView::kGone) return std::nullopt;
+    const bool has_rest = !used.empty() && view_.usable == used;
+    if (!has_rest && (view_.kind == SliceView::kDown || view_.kind == SliceView::kGone)) return std::nullopt;
     if (!statuses.empty()) {
       if (time_ - started_ < run_seconds) return std::nullopt;
       ended_ = statuses.front();
@@ -145,6 +158,45 @@ TEST(Keeper, AnUndisturbedRun) {
   EXPECT_THAT(scene.log, ElementsAre("run 0"));
   EXPECT_THAT(scene.said,
               HasSubstr("the slice stays, and costs money until it is deleted: sluice tpu delete x"));
+}
+
+// Two of three slices are left, then one, which is too few.
+TEST(Keeper, GoesOnWithTheSlicesThatAreLeft) {
+  Scene scene;
+  scene.events = {{100, {SliceView::kDown, "PREEMPTED (slice 1 of 3, x-1)", "", 3, {0, 2}}},
+                  {300, {SliceView::kDown, "PREEMPTED (slice 1 of 3, x-1)", "", 3, {2}}}};
+  KeepLimits limits;
+  limits.min_slices = 2;
+  EXPECT_EQ(Keeper(scene, limits).to_end(), 0);
+  EXPECT_THAT(scene.log, ElementsAre("run 0", "stop", "run 1 on 0,2", "stop", "remove", "create", "run 2"));
+  EXPECT_THAT(scene.said,
+              HasSubstr("the slice is PREEMPTED (slice 1 of 3, x-1): going on with 2 of 3 slices (0, "
+                        "2), as --min-slices 2 allows"));
+  EXPECT_THAT(scene.said,
+              HasSubstr("deleting and re-creating it and the others of its 3 slices, which are made "
+                        "together"));
+}
+
+// A run that fails on them starts again on them; they are replaced when it always fails.
+TEST(Keeper, FailuresOnTheSlicesThatAreLeft) {
+  Scene scene;
+  scene.events = {{100, {SliceView::kDown, "PREEMPTED (slice 1 of 2, x-1)", "", 2, {0}}}};
+  KeepLimits limits;
+  limits.min_slices = 1;
+  scene.work = 150;
+  scene.run_seconds = 200;
+  scene.statuses = {1};
+  scene.run_seconds = 105;
+  EXPECT_EQ(Keeper(scene, limits).to_end(), 0);
+  EXPECT_THAT(scene.log, ElementsAre("run 0", "stop", "run 1 on 0", "run 2 on 0"));
+}
+
+TEST(Keeper, WithoutAMinimumALostSliceIsMadeAgain) {
+  Scene scene;
+  scene.events = {{100, {SliceView::kDown, "PREEMPTED (slice 1 of 2, x-1)", "", 2, {0}}}};
+  EXPECT_EQ(Keeper(scene, {}).to_end(), 0);
+  EXPECT_THAT(scene.log, ElementsAre("run 0", "stop", "remove", "create", "run 1"));
+  EXPECT_THAT(scene.said, HasSubstr("the slice is PREEMPTED (slice 1 of 2, x-1): ending the run"));
 }
 
 TEST(Keeper, RestartsAfterQuickFailuresWait) {

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 
+#include <algorithm>
 #include <csignal>
 #include <thread>
 
@@ -15,6 +16,7 @@
 #include "sluice/provision/price.h"
 #include "sluice/provision/remote/reach.h"
 #include "sluice/provision/slice_request.h"
+#include "sluice/provision/slice_state.h"
 
 namespace sluice::provision {
 namespace {
@@ -31,6 +33,18 @@ void take_maintenance(SliceStates& states, const Json& announced) {
   states.maintenance_waits = google::truth(announced, "canReschedule");
 }
 
+// Returns the number of the first slice without a node.
+int vanished_slice(const Slice& slice) {
+  int number = 0;
+  for (const google::Node& node : slice.nodes) number += slice.number_of(node) == number ? 1 : 0;
+  return number;
+}
+
+std::string text_of_slice(const Slice& slice, int number) {
+  return slice.slices == 1 ? ""
+                           : base::str("slice ", number, " of ", slice.slices, ", ", slice.name, '-', number);
+}
+
 SliceStates states_of(const Slice& slice) {
   SliceStates states;
   if (slice.compute) states.node = slice.state;
@@ -39,15 +53,18 @@ SliceStates states_of(const Slice& slice) {
   if (slice.queue) states.queued = slice.queue->state;
   // With several nodes, the one that keeps the slice from being READY counts.
   for (const google::Node& node : slice.nodes) {
-    const bool worse = states.node.empty() || states.node == "READY";
+    const bool worse = states.node.empty() || (states.node == "READY" && states.health == "HEALTHY");
     if (worse) {
       states.node = node.state;
       states.health = node.health;
+      states.which = text_of_slice(slice, slice.number_of(node));
     }
     take_maintenance(states, google::at(node.json, "upcomingMaintenance"));
   }
-  if (static_cast<int>(slice.nodes.size()) < slice.slices && !slice.nodes.empty() && states.node == "READY")
+  if (static_cast<int>(slice.nodes.size()) < slice.slices && !slice.nodes.empty() && states.node == "READY") {
     states.node = "TERMINATED";  // one of several has vanished
+    states.which = text_of_slice(slice, vanished_slice(slice));
+  }
   return states;
 }
 
@@ -81,6 +98,16 @@ SliceWish wish_of_nodes(const Slice& slice) {
   wish.tags = google::items(node, "tags");
   wish.data_disks = google::elements(node, "dataDisks");
   return wish;
+}
+
+// Returns the number of slices that cost money.
+int charged_slices(const Slice& slice) {
+  const auto is_charged = [](const std::string& state) {
+    return !is_dead(state) && state != "CREATING" && state != "STOPPED";
+  };
+  if (slice.compute || (slice.queue && is_lost(slice.queue->state))) return is_charged(slice.state) ? 1 : 0;
+  return static_cast<int>(std::count_if(slice.nodes.begin(), slice.nodes.end(),
+                                        [&](const google::Node& node) { return is_charged(node.state); }));
 }
 
 // Removes what the wish adds again by itself: its mark, the startup script, the timer; and keys, which are
@@ -191,19 +218,29 @@ base::Result<KeptStart> find_start(Cloud& cloud, const KeptSliceOptions& options
   if (options.needs_price && start.wish && !price_of(*start.wish))
     return base::fail(Code::kInvalidArgument, "--max-cost: there is no list price of ", start.wish->type,
                       ", so the sum is not known; --ttl ends it at a time");
+  if (start.wish && options.min_slices > start.wish->slices)
+    return base::fail(
+        Code::kInvalidArgument, "--min-slices ", options.min_slices, ": the TPU ", options.name,
+        start.wish->slices == 1 ? " has one slice" : base::str(" has only ", start.wish->slices, " slices"));
   if (start.wish && !options.zones.empty()) start.wish->zones = options.zones;
   return start;
 }
 
 SliceView view_of(const Slice& slice, double now, double notice_seconds) {
-  return view_slice(states_of(slice), now, notice_seconds);
+  SliceView view = view_slice(states_of(slice), now, notice_seconds);
+  view.slices = slice.slices;
+  // A queue entry that ends takes all of its slices with it.
+  if (!slice.queue || !is_lost(slice.queue->state)) view.usable = slice.usable();
+  return view;
 }
 
 std::vector<std::string> run_command(const KeptSliceOptions& options, const std::string& zone,
-                                     const std::string& project, int restart) {
+                                     const std::string& project, int restart,
+                                     const std::vector<int>& slices) {
   std::vector<std::string> command = options.command;
   command.insert(command.end(), {"--tpu", options.name, "--zone", zone, "--project", project,
                                  "--end-with-parent", "--env", base::str("SLUICE_RESTART=", restart)});
+  if (!slices.empty()) command.insert(command.end(), {"--use-slices", base::join(slices, ",")});
   command.insert(command.end(), options.arguments.begin(), options.arguments.end());
   return command;
 }
@@ -240,8 +277,7 @@ base::Result<SliceView> KeptSlice::look() {
     follow_end(*slice);
     view = view_of(*slice, cloud_.now(), options_.notice_seconds);
   }
-  count_cost(slice && (slice->compute || !slice->nodes.empty()) && !is_dead(slice->state) &&
-             slice->state != "CREATING" && slice->state != "STOPPED");
+  count_cost(slice ? charged_slices(*slice) : 0);
   return view;
 }
 
@@ -254,13 +290,13 @@ void KeptSlice::follow_end(const Slice& slice) {
 }
 
 // A slice costs money from READY until it is deleted.
-void KeptSlice::count_cost(bool is_up) {
+void KeptSlice::count_cost(int slices) {
   const double time = now();
-  if (was_up_) {
-    const auto price = tpu_price(wish_.type, wish_.capacity == Capacity::kSpot, wish_.slices);
+  if (charged_ > 0) {
+    const auto price = tpu_price(wish_.type, wish_.capacity == Capacity::kSpot, charged_);
     dollars_ += price.value_or(0) * (time - counted_until_) / 3600;
   }
-  was_up_ = is_up;
+  charged_ = slices;
   counted_until_ = time;
 }
 
@@ -272,7 +308,7 @@ base::Status KeptSlice::remove_slice() {
                       base::str("the TPU ", options_.name, " in ", slice->zone)));
   const auto deleted = delete_slice(cloud_, *slice);
   if (!deleted) return tl::unexpected<Error>(deleted.error());
-  count_cost(false);
+  count_cost(0);
   return {};
 }
 
@@ -294,13 +330,13 @@ base::Status KeptSlice::create_slice() {
     return base::fail(may_come ? Code::kResourceExhausted : Code::kFailedPrecondition, failure.what());
   }
   zone_ = made->zone;
-  count_cost(made->ready());
+  count_cost(made->ready() ? wish_.slices : 0);
   say(base::str(options_.name, " is there, in ", zone_));
   return {};
 }
 
 base::Status KeptSlice::start_run(int restart) {
-  const auto command = run_command(options_, zone_, cloud_.project, restart);
+  const auto command = run_command(options_, zone_, cloud_.project, restart, used_);
   base::ProcessOptions how;
   how.own_session = true;
   SLUICE_TRY(run_, base::Process::start(command, how));

@@ -27,6 +27,7 @@ struct KeptSliceOptions {
   std::string name, zone;          // zone "": searched in all
   std::vector<std::string> zones;  // where it may be re-created; empty: where it was
   std::optional<SliceWish> wish;   // for creating it if it does not exist and never did
+  int min_slices = 0;              // KeepLimits::min_slices
   bool needs_price = false;        // costs are limited: a slice without a list price is refused
   double capacity_seconds = 600;   // how long one search for capacity lasts before keep reports it
   double notice_seconds = 300;     // before maintenance
@@ -41,24 +42,27 @@ struct KeptStart {
   bool is_recorded = false;       // an earlier keep recorded the wish
 };
 // Only reads. `asks`: false if the cloud cannot be asked; the wish then comes from the options or an earlier
-// keep. kNotFound: no slice of that name, none recorded, and no wish; kInvalidArgument: a price is needed,
-// and there is none.
+// keep. kNotFound: no slice of that name, none recorded, and no wish; kInvalidArgument: a price is needed
+// but not known, or min_slices is above the number of slices.
 base::Result<KeptStart> find_start(Cloud& cloud, const KeptSliceOptions& options, bool asks = true);
 // Returns the slice's state as its nodes and its queue entry report it.
 SliceView view_of(const Slice& slice, double now, double notice_seconds);
-// Returns the command that starts the run in this zone; restart is 0 for the first start.
+// Returns the command that starts the run in this zone; restart is 0 for the first start. `slices`: those
+// that it uses of several; empty: all.
 std::vector<std::string> run_command(const KeptSliceOptions& options, const std::string& zone,
-                                     const std::string& project, int restart);
+                                     const std::string& project, int restart,
+                                     const std::vector<int>& slices = {});
 
 class KeptSlice : public KeptRun {
  public:
-  // Errors: those of find_start(), and a record that cannot be written.
+  // Errors: find_start()'s, and a record that cannot be written.
   static base::Result<std::unique_ptr<KeptSlice>> open(Cloud cloud, KeptSliceOptions options);
   ~KeptSlice() override;
 
   base::Result<SliceView> look() override;
   base::Status remove_slice() override;
   base::Status create_slice() override;
+  void use_slices(const std::vector<int>& numbers) override { used_ = numbers; }
   base::Status start_run(int restart) override;
   std::optional<int> run_status() override;
   void stop_run() override;
@@ -74,7 +78,7 @@ class KeptSlice : public KeptRun {
   KeptSlice(Cloud cloud, KeptSliceOptions options, SliceWish wish);
   base::Status record() const;
   void follow_end(const Slice& slice);
-  void count_cost(bool is_up);
+  void count_cost(int slices);
 
   Cloud cloud_;
   const KeptSliceOptions options_;
@@ -84,7 +88,8 @@ class KeptSlice : public KeptRun {
   std::atomic<bool> cancelled_{false};
   pod::Signals signals_{false};
   double dollars_ = 0, counted_until_ = 0;
-  bool was_up_ = false;
+  int charged_ = 0;        // the slices that have cost money since counted_until_
+  std::vector<int> used_;  // the slices of the next run; empty: all
 };
 
 }  // namespace sluice::provision

@@ -9,6 +9,8 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 namespace {

@@ -1,6 +1,6 @@
 #include "sluice/provision/remote/members.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/compute_slices.h"
 #include "sluice/provision/compute_template.h"
 

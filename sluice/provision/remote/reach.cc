@@ -12,6 +12,8 @@
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/private_file.h"
 #include "sluice/base/files/user_folders.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/google/operation.h"
 #include "sluice/provision/remote/keys.h"
 #include "sluice/provision/remote/members.h"
@@ -37,14 +39,41 @@ std::string entry_of(const google::Texts& metadata, const std::string& name) {
   return found == metadata.end() ? std::string() : found->second;
 }
 
+// Leaves out the other slices of several, which may be lost.
+google::Done choose_slices(Slice& slice, const std::vector<int>& numbers) {
+  if (numbers.empty()) return {};
+  std::vector<google::Node> chosen;
+  for (const int number : numbers) {
+    const auto node = std::find_if(slice.nodes.begin(), slice.nodes.end(),
+                                   [&](const auto& one) { return slice.number_of(one) == number; });
+    if (number >= slice.slices || node == slice.nodes.end())
+      return google::failed(Kind::kInvalid, Code::kInvalidArgument, "--use-slices ", base::join(numbers, ","),
+                            ": ", slice.name, " in ", slice.zone, " has no slice ", number, ": it has ",
+                            slice.slices == 1 ? "one slice, 0" : base::str("slices 0 to ", slice.slices - 1),
+                            number < slice.slices ? ", but that one is not listed now" : "");
+    if (node->state != "READY")
+      return google::failed(Kind::kWrongState, Code::kFailedPrecondition, node->id, " in ", slice.zone,
+                            " is ", node->state, ", expected READY: leave it out of --use-slices");
+    chosen.push_back(*node);
+  }
+  slice.nodes = std::move(chosen);
+  slice.state = "READY";
+  return {};
+}
+
 google::Done check_up(const Slice& slice) {
   if (slice.ready() && !slice.hosts().empty()) return {};
   const bool dead = is_dead(slice.state);
-  return google::failed(Kind::kWrongState, Code::kFailedPrecondition, slice.name, " in ", slice.zone, " is ",
-                        slice.state, ", expected READY: ",
-                        dead
-                            ? "it never will be again; delete it and make another, or let `sluice keep` do so"
-                            : base::str("`sluice tpu wait ", slice.name, "` waits for it"));
+  std::string others;
+  for (const google::Node& node : slice.nodes)
+    if (slice.slices > 1 && node.state != "READY") others += base::str(others.empty() ? "" : ", ", node.id);
+  return google::failed(
+      Kind::kWrongState, Code::kFailedPrecondition, slice.name, " in ", slice.zone, " is ", slice.state,
+      others.empty() ? "" : base::str(" (", others, ")"), ", expected READY: ",
+      dead ? base::str("it never will be again; delete it and make another, or let `sluice keep` "
+                       "do so",
+                       others.empty() ? "" : "; --use-slices takes only the other slices")
+           : base::str("`sluice tpu wait ", slice.name, "` waits for it"));
 }
 
 // Returns the project's metadata; nothing if the caller may not read them or has no Compute Engine, as the
@@ -214,41 +243,103 @@ void warn_of_internal_addresses(Cloud& cloud, const Slice& slice) {
   }
 }
 
+// Finds the slices of these names, which run one program.
+google::Outcome<std::vector<Slice>> find_slices(Cloud& cloud, const std::vector<std::string>& names,
+                                                const ReachOptions& options) {
+  std::vector<Slice> slices;
+  if (names.size() > 1 && !options.slices.empty())
+    return google::failed(
+        Kind::kInvalid, Code::kInvalidArgument,
+        "--use-slices chooses among the slices of one name: leave it out, or leave out names");
+  for (const std::string& name : names) {
+    if (std::count(names.begin(), names.end(), name) > 1)
+      return google::failed(Kind::kInvalid, Code::kInvalidArgument, "the TPU ", name,
+                            " comes twice: name each slice once");
+    GOOGLE_TRY(Slice slice, find_slice(cloud, name, options.zone));
+    GOOGLE_OK(choose_slices(slice, options.slices));
+    GOOGLE_OK(check_up(slice));
+    if (!slices.empty() && slice.type != slices.front().type)
+      return google::failed(Kind::kInvalid, Code::kInvalidArgument,
+                            "the slices of a run must be of one type: ", slices.front().name, " is a ",
+                            slices.front().type, ", and ", name, " is a ", slice.type);
+    if (!slices.empty() && slice.zone != slices.front().zone)
+      return google::failed(Kind::kInvalid, Code::kInvalidArgument,
+                            "the slices of a run exchange data within one zone: ", slices.front().name,
+                            " is in ", slices.front().zone, ", and ", name, " is in ", slice.zone);
+    slices.push_back(std::move(slice));
+  }
+  return slices;
+}
+
+// Adds the workers of a slice, whose nodes may be several slices.
+void add_workers(ReachedSlice& reached, const std::vector<Member>& members, SshSettings& settings) {
+  const bool is_group = !members.empty() && members.front().is_machine;
+  for (const Member& member : members) {
+    for (size_t i = 0; i < member.endpoints.size(); ++i) {
+      const google::Endpoint& endpoint = member.endpoints[i];
+      reached.hosts.push_back(host_name(settings.slice, static_cast<int>(settings.workers.size())));
+      reached.addresses.push_back(endpoint.internal_ip);
+      reached.slice_of.push_back(reached.slices);
+      settings.workers.push_back({endpoint.external_ip.empty() ? endpoint.internal_ip : endpoint.external_ip,
+                                  member.alias(static_cast<int>(i))});
+    }
+    if (!is_group) ++reached.slices;
+  }
+  if (is_group) ++reached.slices;
+}
+
+// Describes several slices of one type as one.
+Slice one_of(std::vector<Slice> slices) {
+  Slice all = std::move(slices.front());
+  for (auto slice = slices.begin() + 1; slice != slices.end(); ++slice) {
+    all.name += "," + slice->name;
+    all.slices += slice->slices;
+    all.nodes.insert(all.nodes.end(), slice->nodes.begin(), slice->nodes.end());
+    for (const google::Json& machine : slice->instances) all.instances.push_back(machine);
+  }
+  return all;
+}
+
 }  // namespace
 
 std::string reach_folder() { return base::join_path(base::user_state_folder(), "tpu"); }
 
 bool is_config_of(const std::string& ssh_config, const std::string& name) {
-  return ssh_config.starts_with(reach_folder() + "/") && ssh_config.ends_with("." + name + "/ssh_config");
+  constexpr std::string_view kFile = "/ssh_config";
+  if (!ssh_config.starts_with(reach_folder() + "/") || !ssh_config.ends_with(kFile)) return false;
+  const std::string folder = ssh_config.substr(0, ssh_config.size() - kFile.size());
+  const auto names = base::split(folder.substr(folder.rfind('.') + 1), '+');
+  return base::join(names, ",") == name || std::find(names.begin(), names.end(), name) != names.end();
 }
 
 google::Outcome<ReachedSlice> reach_slice(Cloud& cloud, const std::string& name,
                                           const ReachOptions& options) {
-  ReachedSlice reached;
-  GOOGLE_TRY(reached.slice, find_slice(cloud, name, options.zone));
-  const Slice& slice = reached.slice;
-  GOOGLE_OK(check_up(slice));
+  return reach_slices(cloud, {name}, options);
+}
+
+google::Outcome<ReachedSlice> reach_slices(Cloud& cloud, const std::vector<std::string>& names,
+                                           const ReachOptions& options) {
+  GOOGLE_TRY(std::vector<Slice> slices, find_slices(cloud, names, options));
   GOOGLE_TRY(const KeyPair key, find_or_make_key(options.key.empty() ? default_key_path() : options.key));
   const std::string user = options.user.empty() ? local_user() : options.user;
-  const std::vector<Member> members = members_of(slice);
-  GOOGLE_TRY(const bool key_is_new, publish_key(cloud, members, slice, options, user, key));
-  const std::string folder =
-      base::join_path(reach_folder(), base::str(cloud.project, '.', slice.zone, '.', slice.name));
-  GOOGLE_OK(base::make_private_folder(folder));
   const std::string known_path = base::join_path(reach_folder(), "known_hosts");
-  GOOGLE_OK(learn_host_keys(cloud, members, known_path));
-  warn_of_internal_addresses(cloud, slice);
-
-  SshSettings settings{slice.name, {}, user, key.path, known_path};
-  for (const Member& member : members) {
-    for (size_t i = 0; i < member.endpoints.size(); ++i) {
-      const google::Endpoint& endpoint = member.endpoints[i];
-      reached.hosts.push_back(host_name(slice.name, static_cast<int>(reached.hosts.size())));
-      reached.addresses.push_back(endpoint.internal_ip);
-      settings.workers.push_back({endpoint.external_ip.empty() ? endpoint.internal_ip : endpoint.external_ip,
-                                  member.alias(static_cast<int>(i))});
-    }
+  const std::string folder = base::join_path(
+      reach_folder(), base::str(cloud.project, '.', slices.front().zone, '.', base::join(names, "+")));
+  GOOGLE_OK(base::make_private_folder(folder));
+  ReachedSlice reached;
+  reached.slices = 0;
+  std::vector<SshSettings> settings;
+  bool key_is_new = false;
+  for (const Slice& slice : slices) {
+    const std::vector<Member> members = members_of(slice);
+    GOOGLE_TRY(const bool is_new, publish_key(cloud, members, slice, options, user, key));
+    key_is_new = key_is_new || is_new;
+    GOOGLE_OK(learn_host_keys(cloud, members, known_path));
+    warn_of_internal_addresses(cloud, slice);
+    settings.push_back({slice.name, {}, user, key.path, known_path});
+    add_workers(reached, members, settings.back());
   }
+  reached.slice = one_of(std::move(slices));
   reached.ssh_config = base::join_path(folder, "ssh_config");
   GOOGLE_OK(base::write_file_atomically(reached.ssh_config, ssh_config(settings)));
   if (key_is_new && !cloud.api->dry_run()) wait_for_key(cloud, reached);
@@ -257,12 +348,17 @@ google::Outcome<ReachedSlice> reach_slice(Cloud& cloud, const std::string& name,
 
 void fill_job(pod::Job& job, const ReachedSlice& reached, const std::vector<int>& chosen, int per_host) {
   job.workers.clear();
+  job.slices = 0;
   for (size_t host = 0; host < chosen.size(); ++host) {
     const auto worker = static_cast<size_t>(chosen[host]);
+    const bool is_next =
+        host == 0 || reached.slice_of[worker] != reached.slice_of[static_cast<size_t>(chosen[host - 1])];
+    job.slices += is_next ? 1 : 0;
     for (int local = 0; local < per_host; ++local)
-      job.workers.push_back(
-          {reached.hosts[worker], reached.addresses[worker], static_cast<int>(host), local, per_host});
+      job.workers.push_back({reached.hosts[worker], reached.addresses[worker], static_cast<int>(host), local,
+                             per_host, job.slices - 1});
   }
+  if (job.slices > 1) job.slice_type = reached.slice.type;
   job.ssh.config = reached.ssh_config;
   job.ssh.user.clear();  // the configuration has it
   job.ssh.parallel = std::max(job.ssh.parallel, kConnectionsAtOnce);

@@ -4,6 +4,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/provision/guard.h"
 #include "sluice/provision/remote/holders.h"
 #include "sluice/provision/remote/host_keys.h"
@@ -110,7 +111,7 @@ TEST(SshConfig, AsSshReadsIt) {
   settings.key = folder.path("my key");
   settings.known_hosts = folder.path("known hosts");
   const std::string config = folder.path("config");
-  base::value_or_throw(base::write_file_atomically(config, ssh_config(settings)));
+  base::value_or_throw(base::write_file_atomically(config, ssh_config({settings})));
   const auto of = [&](const char* option) { return option_of(config, host_name("v4", 1), option); };
   EXPECT_EQ(of("hostname"), "34.0.0.2");
   EXPECT_EQ(of("hostkeyalias"), "tpu.77-1");

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/provision/slice_state.h"
 
 namespace sluice::provision {
@@ -52,6 +52,7 @@ SliceView view_slice(const SliceStates& states, double now, double notice_second
     view.state += view.kind == SliceView::kDown && states.health != "UNHEALTHY_MAINTENANCE"
                       ? ", " + states.queued + " (queued resource)"
                       : ", " + states.health;
+  if (view.kind != SliceView::kUp && !states.which.empty()) view.state += " (" + states.which + ")";
   if (states.maintenance > 0 && !states.maintenance_waits && states.maintenance - now <= notice_seconds)
     view.notice = base::str("maintenance begins in ",
                             static_cast<long>(std::max(0.0, std::round(states.maintenance - now))), " s");

@@ -22,6 +22,6 @@ struct SshSettings {
 std::string host_name(const std::string& slice, int worker);
 
 // Our settings come first and win; the user's own file follows (jump hosts, proxies), then the system's.
-std::string ssh_config(const SshSettings& settings);
+std::string ssh_config(const std::vector<SshSettings>& slices);
 
 }  // namespace sluice::provision

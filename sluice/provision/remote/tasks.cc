@@ -1,6 +1,9 @@
 #include "sluice/provision/remote/tasks.h"
+#include "sluice/base/text/join.h"
 
 #include <algorithm>
+
+#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 namespace {

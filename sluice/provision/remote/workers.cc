@@ -1,9 +1,12 @@
 #include "sluice/provision/remote/workers.h"
+#include "sluice/base/text/join.h"
 
 #include <charconv>
 #include <numeric>
 #include <optional>
 #include <set>
+
+#include "sluice/base/text/strings.h"
 
 namespace sluice::provision {
 namespace {
