@@ -13,6 +13,7 @@
 #include "sluice/device/padded_layers.h"
 #include "sluice/device/recompute.h"
 #include "sluice/device/sharding/shard.h"
+#include "sluice/device/start/without_values.h"
 #include "sluice/generate/generate.h"
 #include "sluice/generate/score.h"
 #include "sluice/metrics/metrics.h"

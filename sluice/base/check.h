@@ -1,7 +1,7 @@
 // SLUICE_CHECK(condition, pieces…): aborts with the file and line when an invariant of our own is broken.
 #pragma once
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::base {
 [[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);

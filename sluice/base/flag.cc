@@ -6,6 +6,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/text/exact_integer.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "sluice/base/text/strings.h"
+
 namespace sluice::base {
 namespace {
 

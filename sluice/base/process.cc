@@ -14,6 +14,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

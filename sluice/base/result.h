@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::base {
 

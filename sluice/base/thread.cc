@@ -7,7 +7,7 @@
 #include <atomic>
 #include <utility>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::base {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 
 namespace sluice::base {
@@ -56,6 +57,7 @@ const std::vector<std::string>& known_variables() {
       "SLUICE_EAGER",
       "SLUICE_ESTIMATE",
       "SLUICE_EXACT",
+      "SLUICE_GATHER_BYTES",
       "SLUICE_GOOGLE_ENDPOINT",
       "SLUICE_GOOGLE_PROJECT",
       "SLUICE_GOOGLE_TOKEN",

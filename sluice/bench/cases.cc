@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/bench/networks.h"
 #include "sluice/device/capture/capture.h"
 #include "sluice/device/device.h"

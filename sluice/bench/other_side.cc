@@ -5,6 +5,7 @@
 #include <cerrno>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 

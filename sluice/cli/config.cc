@@ -10,6 +10,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/parse_toml.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/flags/old_flags.h"
 #include "sluice/cli/flags/value_check.h"

@@ -3,8 +3,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/cli/verbs.h"
 #include "sluice/pjrt/machine/chip_use.h"
 #include "sluice/pjrt/machine/choose_plugin.h"

@@ -1,7 +1,7 @@
 #include "sluice/cli/program.h"
 
 #include "sluice/base/build_id.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/cli/verbs.h"
 
 namespace sluice::cli {

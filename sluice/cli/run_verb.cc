@@ -12,6 +12,7 @@
 #include "sluice/base/environment.h"
 #include "sluice/base/files/file.h"
 #include "sluice/base/text/hostlist.h"
+#include "sluice/base/text/quantity.h"
 #include "sluice/cli/cloud/log_copy.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/run_verb.h"
@@ -36,7 +37,7 @@ static_assert(kPort == pod::kTpuProcessPort);
 // The values of the flags: the job, and texts that are parsed later.
 struct RunFlags {
   pod::Job job;
-  int processes = 0, per_host = 0;
+  int processes = 0, per_host = 0, slices = 0;
   std::string hosts, coordinator, tpu_topology, log_bucket;
   TpuFlags tpu;
   std::vector<std::string> environment;
@@ -54,7 +55,7 @@ std::vector<Flag> elsewhere_rows(RunFlags& f) {
   return {
       Flag{"Where", "--processes", &f.processes, "", "Start N processes on this machine", {1, 100'000}},
       Flag{"Where", "--hosts", &f.hosts, "", "One worker on each host, by ssh: a,user@b,node[01-04], or @FILE with a name on each line"},
-      Flag{"Where", "--tpu", &f.tpu.name, "", "One worker on each host of this Cloud TPU, in its order"},
+      Flag{"Where", "--tpu", &f.tpu.name, "", "One worker on each host of this Cloud TPU, in its order; a,b: of several slices, which run one program"},
       Flag{"Where", "--ssh-config", &f.job.ssh.config, "", "Configuration file for ssh"},
   };
 }
@@ -63,6 +64,9 @@ std::vector<Flag> elsewhere_rows(RunFlags& f) {
 std::vector<Flag> where_rows(RunFlags& f) {
   return {
       worker_row(f.tpu, "all"),
+      Flag{"Where", "--use-slices", &f.tpu.slices, "", "Use only these slices of a TPU: 0 or 0,2-3; default: all"},
+      Flag{"Where", "--slices", &f.slices, "", "Divide --hosts among N TPU slices, which run one program; slice 0's hosts come first", {1, 4096}}
+          .shown("1"),
       Flag{"Where", "--processes-per-host", &f.per_host, "", "Start N processes on each host (or on this machine), one for each TPU chip or GPU; default: one, which drives them all", {1, 1000}}
           .shown("1"),
       Flag{"Where", "--tpu-topology", &f.tpu_topology, "", "Set the slice's chips along each side, 4x4 or 2x2x4, or its name, v4-32, for one process per chip; default: $TPU_TOPOLOGY, $TPU_ACCELERATOR_TYPE, else as v2, v3, v5e and v6e have them"},
@@ -79,7 +83,7 @@ std::vector<Flag> where_rows(RunFlags& f) {
 std::vector<Flag> what_rows(RunFlags& f) {
   return {
       Flag{"", "COMMAND", Words{&f.job.command}, "", "The command and its arguments, after --"},
-      Flag{"What", "--env", RepeatedText{&f.environment}, "", "NAME=VALUE, or NAME for its value here; {worker}, {host} and {local} stand for the worker's number, its host and its number there; repeatable"},
+      Flag{"What", "--env", RepeatedText{&f.environment}, "", "NAME=VALUE, or NAME for its value here; {worker}, {host}, {local} and {slice} stand for the worker's number, its host, its number there and its slice; repeatable"},
       Flag{"What", "--chdir", &f.job.folder, "", "Folder to start in; default: this one, on hosts the folder of --sync or the home folder"},
       Flag{"What", "--sync", &f.job.sync, "", "Copy this folder to each host first, to --chdir (default: sluice-run/NAME in the home folder)"},
       Flag{"What", "--sync-exclude", RepeatedText{&f.job.sync_exclude}, "", "Leave out what matches, as tar's --exclude; repeatable"},
@@ -116,7 +120,7 @@ std::vector<Flag> engine_rows(RunFlags& f) {
       Flag{"Engines", "--sbatch", &f.sbatch, "", "Print a batch script for Slurm: sbatch runs it"},
       Flag{"Engines", "--jobset", &f.jobset, "", "Print a JobSet for Kubernetes on GKE: kubectl apply -f runs it on TPU nodes"},
       Flag{"Engines", "--nodes", &f.nodes, "", "Let the batch script use N nodes, each with --processes-per-host tasks", {1, 100'000}},
-      Flag{"Engines", "--tpu-type", &f.tpu_type, "", "Run the JobSet on a slice of this type, such as v5litepod-16"},
+      Flag{"Engines", "--tpu-type", &f.tpu_type, "", "Run the JobSet on a slice of this type, such as v5litepod-16, or on several (2*v5p-32)"},
       Flag{"Engines", "--image", &f.image, "", "Run the JobSet's command in this container image"},
       Flag{"Engines", "--queue", &f.queue.name, "", "Let the JobSet wait for its nodes in this LocalQueue of Kueue"},
       Flag{"Engines", "--priority", &f.queue.priority, "", "Give the JobSet of --queue this WorkloadPriorityClass of the cluster"},
@@ -159,8 +163,10 @@ std::string choose_chips(const RunFlags& flags) {
     source = base::str(" (from ", name, ", which the flag would overrule)");
   }
   const auto& workers = flags.job.workers;
-  if (topology.empty() && !pod::is_usual_slice(workers.back().host_index + 1, flags.per_host)) return "";
-  const auto grid = pod::chip_grid(sides_of_slice(topology), static_cast<int>(workers.size()));
+  const int slices = flags.job.slices;
+  if (topology.empty() && !pod::is_usual_slice((workers.back().host_index + 1) / slices, flags.per_host))
+    return "";
+  const auto grid = pod::chip_grid(sides_of_slice(topology), static_cast<int>(workers.size()) / slices);
   if (!grid) throw Usage(grid.error().what() + (topology.empty() ? "" : source));
   return *grid;
 }
@@ -174,12 +180,25 @@ void choose_port(RunFlags& flags, int port) {
                           pod::kTpuProcessPort, " to ", last, " are the TPU runtimes' own"));
 }
 
+// Throws Usage unless each of several slices has the same number of workers.
+void check_slices(const pod::Job& job, const std::string& chosen) {
+  std::vector<int> workers(static_cast<size_t>(job.slices));
+  for (const pod::Worker& worker : job.workers) ++workers[static_cast<size_t>(worker.slice)];
+  for (size_t slice = 1; slice < workers.size(); ++slice)
+    if (workers[slice] != workers[0])
+      throw Usage(base::str("--worker ", chosen, " takes ", base::counted(workers[0], "worker"),
+                            " of one slice and ", workers[slice],
+                            " of another: a run over several slices needs the same number of each. "
+                            "--use-slices chooses whole slices"));
+}
+
 // Places the job on the hosts of a TPU, found by its name.
 void place_on_tpu(RunFlags& flags) {
   WorkerSession session("run", flags.tpu.project, flags.dry_run);
   flags.tpu.user = flags.job.ssh.user;
   const ChosenWorkers chosen = reach_workers(session.cloud(), flags.tpu);
   provision::fill_job(flags.job, chosen.reached, chosen.numbers, std::max(1, flags.per_host));
+  check_slices(flags.job, flags.tpu.worker);
   if (flags.per_host > 1 && flags.tpu_topology.empty() &&
       chosen.numbers.size() == chosen.reached.hosts.size())
     flags.tpu_topology = chosen.reached.slice.type;
@@ -194,6 +213,8 @@ void place_workers(RunFlags& flags) {
         "--processes-per-host N");
   if (on_tpu && (!flags.hosts.empty() || flags.processes != 0))
     throw Usage("sluice run takes one of --tpu NAME, --hosts a,b,… and --processes N");
+  if (flags.slices > 1 && flags.hosts.empty())
+    throw Usage("--slices divides --hosts; a TPU's slices are known, and --tpu a,b names several");
   if (!on_tpu && flags.hosts.empty() && processes_here(flags) == 0)
     throw Usage("sluice run takes either --processes N, --hosts a,b,… or --tpu NAME");
   if (on_tpu) {
@@ -202,6 +223,7 @@ void place_workers(RunFlags& flags) {
     job.workers = flags.hosts.empty()
                       ? pod::local_workers(processes_here(flags))
                       : value_or_usage(pod::remote_workers(flags.hosts, std::max(1, flags.per_host)));
+    if (flags.slices > 1) value_or_usage(pod::divide_into_slices(job, flags.slices));
   }
   job.tpu_chips = choose_chips(flags);
   job.coordinator = job.workers.front().address;
@@ -243,16 +265,20 @@ size_t count(const CLI::App& app, const char* flag) {
 std::string engine_file(const RunFlags& flags, const CLI::App& app) {
   const std::string engine = flags.sbatch ? "--sbatch" : "--jobset";
   if (flags.sbatch && flags.jobset) throw Usage("--sbatch and --jobset are for two engines: give one");
-  for (const char* flag : {"--hosts",      "--processes",  "--tpu-topology", "--coordinator",
-                           "--ssh-user",   "--ssh-config", "--ssh-option",   "--ssh-key",
-                           "--tpu",        "--zone",       "--project",      "--worker",
-                           "--log-bucket", "--sync",       "--program",      "--heartbeat-timeout",
-                           "--lease",      "--grace",      "--raw",          "--detach",
-                           "--dry-run",    "--log-size",   "--sync-bucket"}) {
+  for (const char* flag :
+       {"--hosts",      "--processes",         "--tpu-topology", "--coordinator", "--ssh-user",
+        "--ssh-config", "--ssh-option",        "--ssh-key",      "--use-slices",  "--tpu",
+        "--zone",       "--project",           "--worker",       "--log-bucket",  "--sync",
+        "--program",    "--heartbeat-timeout", "--lease",        "--grace",       "--raw",
+        "--detach",     "--dry-run",           "--log-size",     "--sync-bucket"}) {
     if (count(app, flag) > 0)
       throw Usage(base::str(flag, " is for runs that sluice starts itself; with ", engine,
                             " the engine finds hosts, copies and ends workers"));
   }
+  if (count(app, "--slices") > 0)
+    throw Usage(base::str("--slices divides --hosts; ",
+                          flags.sbatch ? "Slurm's processes have their own numbers"
+                                       : "a JobSet over two slices has --tpu-type 2*v5p-32"));
   if (!flags.queue.priority.empty() && flags.queue.name.empty())
     throw Usage("--priority is one of a queue: give --queue NAME, too");
   if (flags.sbatch) {
@@ -266,7 +292,7 @@ std::string engine_file(const RunFlags& flags, const CLI::App& app) {
     throw Usage("a JobSet needs the slice and the container: --tpu-type v5litepod-16 --image IMAGE");
   if (flags.per_host > 1) throw Usage("--processes-per-host: on GKE one process drives all chips of a host");
   return value_or_usage(pod::jobset_manifest(flags.job, flags.name,
-                                             value_or_usage(estimate::find_tpu_slice(flags.tpu_type)),
+                                             value_or_usage(estimate::find_tpu_slices(flags.tpu_type)),
                                              flags.image, flags.queue));
 }
 
@@ -275,7 +301,7 @@ void check_flags(const RunFlags& flags, const CLI::App& app) {
   for (const char* flag : {"--nodes", "--tpu-type", "--image", "--queue", "--priority", "--name"}) {
     if (count(app, flag) > 0) throw Usage(base::str(flag, " is for --sbatch or --jobset"));
   }
-  for (const char* flag : {"--worker", "--zone", "--project", "--ssh-key"}) {
+  for (const char* flag : {"--worker", "--use-slices", "--zone", "--project", "--ssh-key"}) {
     if (flags.tpu.name.empty() && count(app, flag) > 0) throw Usage(base::str(flag, " is for --tpu NAME"));
   }
   if (!flags.tpu.name.empty() && !flags.job.ssh.config.empty())
@@ -375,6 +401,7 @@ Verb run_verb() {
               "sluice run --processes 4 -- COMMAND…            on this machine\n"
               "sluice run --hosts a,b,c,d -- COMMAND…          by ssh, one worker a host\n"
               "sluice run --tpu NAME -- COMMAND…               on a Cloud TPU, one worker a host\n"
+              "sluice run --tpu a,b -- COMMAND…                on several slices\n"
               "sluice run --sbatch --nodes 4 -- COMMAND…       a script for Slurm\n"
               "sluice run --jobset --tpu-type v5litepod-16 --image IMAGE -- COMMAND…   for Kubernetes "
               "on GKE\n"

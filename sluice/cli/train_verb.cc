@@ -6,7 +6,6 @@
 
 #include "sluice/base/environment.h"
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/cli/config.h"
 #include "sluice/cli/flags/flag.h"
 #include "sluice/cli/verbs.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sluice/base/error.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/shown_text.h"

@@ -14,7 +14,6 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/open_file.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::base {
 namespace {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "sluice/base/formats/parse_json.h"
-#include "sluice/base/text/strings.h"
 
 namespace sluice::base {
 

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 
 namespace sluice::base {
 namespace {

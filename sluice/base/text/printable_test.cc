@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::base {
 namespace {

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "sluice/base/text/join.h"
+
 namespace sluice::base {
 namespace {
 

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/pod/ssh/quote.h"

@@ -8,7 +8,6 @@
 
 #include "sluice/base/formats/json_text.h"
 #include "sluice/base/text/printable.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/base/text/table.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/verb.h"

@@ -2,7 +2,7 @@
 #include <cstdio>
 #include <memory>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/table.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/verbs.h"

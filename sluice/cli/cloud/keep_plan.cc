@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/estimate/tpu_slice.h"
 #include "sluice/pod/ssh/quote.h"
 #include "sluice/provision/compute_slices.h"
@@ -113,8 +113,11 @@ std::string limits_text(const KeepPlan& plan) {
       "when it is REPAIRING, RESTARTING or UNKNOWN for ",
       limits.patience, " s, ", plan.options.notice_seconds,
       " s before maintenance, and when two runs fail within ", limits.quick,
-      " s of their start. A run that fails otherwise starts again on it.\n", "Limits: ", limits.max_restarts,
-      " restarts; ",
+      " s of their start. A run that fails otherwise starts again on it.\n",
+      limits.min_slices > 0 ? str("If some of its slices are lost and at least ", limits.min_slices,
+                                  " are left, the run goes on with these.\n")
+                            : std::string(),
+      "Limits: ", limits.max_restarts, " restarts; ",
       limits.max_cost > 0 ? str("$", provision::dollars(limits.max_cost)) : "no sum (--max-cost)", "; ",
       limits.save, " s from SIGTERM, at which workers save, to SIGKILL; a look at the TPU every ",
       limits.poll, " s.\n");

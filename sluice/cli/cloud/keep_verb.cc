@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/cloud/keep_plan.h"
 #include "sluice/cli/cloud/reach_flags.h"
 #include "sluice/cli/run_verb.h"
@@ -46,6 +48,8 @@ std::vector<Flag> how_rows(KeepFlags& f) {
           .zero_or_more(),
       Flag{"Limits", "--max-cost", &f.limits.max_cost, "US$", "Save, delete the TPU and end when it has cost this much since keep began, at list prices"}
           .above_zero().shown("none"),
+      Flag{"Limits", "--min-slices", &f.limits.min_slices, "", "When some of several slices are lost, continue with the others if there are at least N; default: create all again"}
+          .above_zero().shown("all"),
       Flag{"Limits", "--save-time", &f.limits.save, "s", "From SIGTERM, at which workers save, to SIGKILL"}
           .above_zero(),
       Flag{"Limits", "--notice", &f.notice, "s", "Replace the TPU this long before maintenance begins"}
@@ -67,8 +71,9 @@ std::vector<std::string> run_arguments(const std::vector<std::string>& words) {
     throw Usage("which command? sluice keep NAME -- run FLAGS… -- COMMAND…");
   for (auto word = words.begin(); word != end; ++word) {
     const std::string flag = word->substr(0, word->find('='));
-    for (const char* own : {"--tpu", "--zone", "--project", "--hosts", "--processes", "--detach", "--dry-run",
-                            "--max-restarts", "--sbatch", "--jobset"})
+    for (const char* own :
+         {"--tpu", "--zone", "--project", "--hosts", "--processes", "--slices", "--use-slices", "--detach",
+          "--dry-run", "--max-restarts", "--sbatch", "--jobset"})
       if (flag == own)
         throw Usage(base::str(own, " is not for a run that is kept: `sluice keep` decides it"));
   }
@@ -157,6 +162,7 @@ int keep(const KeepFlags& flags) {
   value_or_usage(provision::check_zones(options.zones));
   options.notice_seconds = flags.notice;
   options.needs_price = flags.limits.max_cost > 0;
+  options.min_slices = flags.limits.min_slices;
   options.wish = wish_of(flags, base::wall_seconds());
   if (flags.dry_run) return show(flags, options);
   WorkerSession session("keep", flags.tpu.project);

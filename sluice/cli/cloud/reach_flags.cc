@@ -4,6 +4,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/text/printable.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cli/verb.h"
 #include "sluice/provision/remote/workers.h"
 
@@ -64,7 +65,10 @@ ChosenWorkers reach_workers(provision::Cloud& cloud, const TpuFlags& flags) {
   options.zone = flags.zone;
   options.user = flags.user;
   options.key = flags.key.empty() ? flags.key : base::expand_home(flags.key);
-  auto reached = provision::reach_slice(cloud, flags.name, options);
+  constexpr int kMaxSlices = 4096;
+  if (!flags.slices.empty())
+    options.slices = value_or_usage(provision::parse_workers(flags.slices, kMaxSlices));
+  auto reached = provision::reach_slices(cloud, base::split(flags.name, ','), options);
   if (!reached) throw_error(reached.error());
   auto numbers =
       value_or_usage(provision::parse_workers(flags.worker, static_cast<int>(reached->hosts.size())));

@@ -13,8 +13,10 @@
 namespace sluice::cli {
 
 struct TpuFlags {
-  std::string name, zone, project, worker, user, key;
+  std::string name,  // of several slices that run one program: a,b
+      zone, project, worker, user, key;
   std::vector<std::string> options;  // for ssh, as its -o takes them
+  std::string slices = {};           // of several: "0,2-3"; "": all
 };
 
 // The row of the argument NAME.

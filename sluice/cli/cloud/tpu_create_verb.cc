@@ -4,7 +4,7 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/cloud/tpu_verbs.h"
 #include "sluice/provision/price.h"

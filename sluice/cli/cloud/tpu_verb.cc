@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/table.h"
 #include "sluice/cli/cloud/common.h"
 #include "sluice/cli/cloud/tpu_remote_verbs.h"

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/environment.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/bench/measure.h"
 #include "sluice/cli/flags/flag.h"
 #include "sluice/cli/verbs.h"

@@ -8,6 +8,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/log.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/quantity.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/bench/cases.h"
@@ -17,7 +18,7 @@
 #include "sluice/estimate/peak.h"
 #include "sluice/estimate/slice_report.h"
 #include "sluice/mesh/mesh.h"
-#include "sluice/mesh/rules.h"
+#include "sluice/mesh/slices.h"
 #include "sluice/pjrt/cache/remote_cache.h"
 #include "sluice/session/ahead/remote_programs.h"
 #include "sluice/train/recipe/choice.h"
@@ -73,18 +74,18 @@ Mesh mesh_over(const Flags& flags, const estimate::TpuSlice& slice) {
   }
 }
 
-void warn_of_tensor_apart(const Mesh& mesh, const estimate::TpuSlice& slice) {
+void warn_of_axes_between(const Mesh& mesh, const estimate::TpuSlice& slice) {
   std::vector<int64_t> slice_of;
   for (int64_t i = 0; i < slice.devices; ++i) slice_of.push_back(i / (slice.devices / slice.slices));
-  if (const std::string apart = tensor_apart(mesh, slice_of, "slices"); !apart.empty()) base::warn(apart);
+  if (const std::string apart = axes_between_slices(mesh, slice_of); !apart.empty()) base::warn(apart);
 }
 
 // Throws Usage for a mesh that cannot lie over the slices, before the first is compiled for.
 void check_mesh(const Flags& flags) {
   for (const estimate::TpuSlice& slice : slices_of(flags))
     if (slice.slices > 1 && !flags.cache.empty())
-      throw Usage(base::str("--cache keeps the programs of a run, and no run spans ", slice.name,
-                            " yet: leave out --cache"));
+      throw Usage(base::str("--cache keeps the programs of one slice, and ", slice.name,
+                            " has several: leave out --cache"));
   if (flags.mesh.empty()) return;
   if (!flags.program.empty())
     throw Usage("--mesh is for models and commands: the text of --program has its mesh, or none");
@@ -92,7 +93,7 @@ void check_mesh(const Flags& flags) {
     if (slice.plugin != "tpu")
       throw Usage(base::str("--mesh is for TPU slices, and ", slice.name,
                             " is not a TPU slice: leave out --mesh, or name a slice such as v3-8"));
-    warn_of_tensor_apart(mesh_over(flags, slice), slice);
+    warn_of_axes_between(mesh_over(flags, slice), slice);
   }
 }
 

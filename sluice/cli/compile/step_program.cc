@@ -6,10 +6,12 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/process.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/bench/cases.h"
 #include "sluice/device/program/ahead.h"
+#include "sluice/device/start/without_values.h"
 #include "sluice/pjrt/machine/choose_plugin.h"
 #include "sluice/session/session.h"
 
@@ -44,7 +46,11 @@ estimate::StepText record(const bench::Case& bench, int64_t batch, const Recorde
   device::Ahead ahead(devices.replicas, /*explicit_nan=*/false, devices.kind, devices.mesh);
   Session session = start(options);
   const torch::Device device = session.device();
-  const models::ModelPtr model = bench.model();
+  models::ModelPtr model;
+  {
+    const WithoutValues scope;  // programs have no values
+    model = bench.model();
+  }
   session.place(*model);
   session.name(*model);
   const auto optimizer = bench::case_optimizer(bench, *model);

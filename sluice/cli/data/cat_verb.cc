@@ -8,6 +8,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/files/safe_join.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"

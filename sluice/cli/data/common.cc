@@ -8,7 +8,6 @@
 
 #include "sluice/base/formats/json_text.h"
 #include "sluice/base/text/shown_text.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/data/memory.h"
 #include "sluice/data/shards/urls.h"
 

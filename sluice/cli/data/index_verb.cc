@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/base/thread.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/shards/shard_index.h"

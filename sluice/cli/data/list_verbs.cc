@@ -3,10 +3,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/shown_text.h"
 #include "sluice/base/text/shown_url.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/tools/inspect.h"
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"

@@ -4,8 +4,8 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/printable.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/data/tools/dataset_statistics.h"
 #include "sluice/pod/ssh/quote.h"

@@ -1,5 +1,6 @@
 #include "sluice/cli/flags/command_tree.h"
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/verb.h"
 

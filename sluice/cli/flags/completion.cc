@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/flags/command_tree.h"
 #include "sluice/cli/verb.h"

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "sluice/base/files/file.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/flags/flag.h"
 #include "sluice/cli/verb.h"

@@ -6,7 +6,7 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/text/exact_integer.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/cli/verb.h"
 
 namespace sluice::cli {

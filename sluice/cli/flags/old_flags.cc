@@ -5,6 +5,7 @@
 #include <optional>
 #include <string_view>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/pod/ssh/quote.h"
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/flags/command_tree.h"
 

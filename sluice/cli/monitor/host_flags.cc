@@ -1,6 +1,6 @@
 #include "sluice/cli/monitor/host_flags.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/cli/verb.h"
 #include "sluice/pod/ssh/quote.h"
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/monitor/host_flags.h"
 #include "sluice/pod/ssh/quote.h"

@@ -15,6 +15,7 @@
 #include "sluice/base/clock.h"
 #include "sluice/base/formats/base64.h"
 #include "sluice/base/formats/parse_json.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/monitor/host_flags.h"
 #include "sluice/cloud/grpc.h"

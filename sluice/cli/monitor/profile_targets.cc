@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/strings.h"
 #include "sluice/cli/verb.h"
 #include "sluice/cloud/grpc.h"

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "sluice/base/clock.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
 #include "sluice/base/text/printable.h"
 #include "sluice/base/text/strings.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/printable.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/base/text/table.h"
 
 namespace sluice::cli {
@@ -53,7 +53,8 @@ std::vector<std::string> row_of(const HostReport& report, const monitor::SeenPro
     return percent(moves && status.shares ? std::optional((*status.shares).*part) : std::nullopt);
   };
   return {report.host,
-          base::str(status.identity.index, "/", status.identity.count),
+          base::str(status.identity.index, "/", status.identity.count,
+                    status.identity.slice < 0 ? "" : base::str(" slice ", status.identity.slice)),
           std::to_string(status.identity.process),
           state_of(seen),
           std::to_string(status.epoch),

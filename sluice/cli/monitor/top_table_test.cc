@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace sluice::cli {
 namespace {
@@ -55,6 +55,15 @@ TEST(TopTable, ProcessesAndChips) {
   EXPECT_THAT(lines[6], HasSubstr("93.5 %  10.0 of 32.0 GiB  -"));
   EXPECT_THAT(lines[7], HasSubstr("process 7 (python3) of user ada"));
   EXPECT_THAT(text_of(report), Not(HasSubstr("no TPU program")));
+}
+
+TEST(TopTable, TheSliceOfAProcessOfSeveral) {
+  HostReport report;
+  report.host = "v4-0";
+  report.processes = {process(2, SeenProcess::State::kRunning)};
+  EXPECT_THAT(text_of(report), Not(HasSubstr("slice")));
+  report.processes[0].status.identity.slice = 1;
+  EXPECT_THAT(text_of(report), HasSubstr("2/3 slice 1"));
 }
 
 TEST(TopTable, CoresOfAChipHaveOneHolder) {

@@ -4,10 +4,13 @@
 
 #include "sluice/base/error.h"
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/cli/flags/flag.h"
+#include "sluice/cloud/object_reader.h"
+#include "sluice/cloud/store.h"
 #include "sluice/device/device.h"
 #include "sluice/device/sharding/shard.h"
+#include "sluice/session/files/remote_checkpoint.h"
 #include "sluice/session/pretrained/pretrained.h"
 #include "sluice/train/recipe/choice.h"
 #include "sluice/train/recipe/parsed.h"
@@ -17,7 +20,7 @@ namespace sluice::cli {
 void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option("--model", flags.folder,
                  "A folder with config.json, model.safetensors and tokenizer.json: a checkpoint of `sluice "
-                 "train`, or one of transformers")
+                 "train`, or one of transformers; also gs://…, s3://…, az://… and hf://OWNER/NAME")
       ->required();
   app.add_option("--tokenizer", flags.tokenizer,
                  "A tokenizer.json, or the folder that it is in (default: the model's)");
@@ -31,19 +34,22 @@ void add_model_flags(CLI::App& app, ModelFlags& flags) {
   app.add_option("--plugin", flags.plugin, kPluginHelp);
 }
 
-base::Result<models::LanguageOptions> model_options(const ModelFlags& flags) {
-  const std::string path = base::join_path(flags.folder, "config.json");
-  if (!base::path_exists(path))
-    return base::fail(Code::kNotFound, "--model ", flags.folder,
-                      ": expected a folder with config.json, model.safetensors and tokenizer.json; ", path,
-                      " is not there. A model of Hugging Face's hub is copied first: sluice data cp "
-                      "'hf://OWNER/NAME/*' FOLDER/");
-  SLUICE_TRY(const std::string text, base::read_file(path));
-  return models::parse_language_config(text, path);
+base::Result<models::LanguageOptions> model_options(const ModelFlags& flags) try {
+  if (has_language_config(flags.folder)) return read_language_config(flags.folder);
+  return base::fail(Code::kNotFound, "--model ", flags.folder,
+                    ": expected a folder with config.json, model.safetensors and tokenizer.json; ",
+                    base::join_path(flags.folder, "config.json"),
+                    " is not there. A model of Hugging Face's hub is copied first: sluice data cp "
+                    "'hf://OWNER/NAME/*' FOLDER/, or named with its address: --model hf://OWNER/NAME");
+} catch (const Error& error) {
+  return tl::unexpected<Error>(error);
 }
 
 bool has_tokenizer(const ModelFlags& flags) {
-  return !flags.tokenizer.empty() || base::path_exists(base::join_path(flags.folder, "tokenizer.json"));
+  if (!flags.tokenizer.empty()) return true;
+  const std::string path = base::join_path(flags.folder, "tokenizer.json");
+  if (!cloud::is_object_url(flags.folder)) return base::path_exists(path);
+  return base::value_or_throw(sessions::object_exists(path));
 }
 
 base::Result<text::Tokenizer> model_tokenizer(const ModelFlags& flags) {
@@ -53,27 +59,38 @@ base::Result<text::Tokenizer> model_tokenizer(const ModelFlags& flags) {
     return base::fail(Code::kNotFound, "no tokenizer: ", path,
                       " is not there; copy the tokenizer.json that the model was trained with to it, or name "
                       "it with --tokenizer");
-  return text::Tokenizer::load(path);
+  if (!cloud::is_object_url(flags.folder)) return text::Tokenizer::load(path);
+  SLUICE_TRY(const auto folder, base::TemporaryDirectory::create("sluice-tokenizer"));
+  SLUICE_OK(cloud::download(path, folder.path("tokenizer.json")));
+  return text::Tokenizer::load(folder.path("tokenizer.json"));
 }
 
 models::LanguageModelPtr ready_model(const ModelFlags& flags) {
   if (flags.device == train::DeviceKind::kCpu && !flags.mesh.empty())
     throw_error(Code::kInvalidArgument, base::str("--mesh ", flags.mesh.str(),
                                                   " needs --device xla: cpu is LibTorch's own, one device"));
-  models::LanguageModelPtr model = load_pretrained(flags.folder);
-  model->eval();
-  if (flags.precision == train::Precision::kBf16) model->to(torch::kBFloat16);
-  if (flags.device == train::DeviceKind::kCpu) return model;
+  if (flags.mesh.size("sequence") != 1)
+    throw_error(
+        Code::kInvalidArgument,
+        base::str("--mesh ", flags.mesh.str(), ": sequence is for training, where all tokens of a row are ",
+                  "known; give these devices to tensor or fsdp"));
+  const torch::ScalarType type =
+      flags.precision == train::Precision::kBf16 ? torch::kBFloat16 : torch::kFloat;
   DeviceOptions options;
   options.plugin = flags.plugin;
+  models::LanguageModelPtr model;
   if (flags.mesh.empty()) {
-    options.devices = 1;
-    init(options);
-    model->to(torch::Device(torch::kXLA, 0));
+    model = load_pretrained(flags.folder);
+    model->to(type);
   } else {
     init(flags.mesh, options);
-    shard(*model);
+    model = load_pretrained_over_mesh(flags.folder, {}, type);
   }
+  model->eval();
+  if (flags.device == train::DeviceKind::kCpu || !flags.mesh.empty()) return model;
+  options.devices = 1;
+  init(options);
+  model->to(torch::Device(torch::kXLA, 0));
   return model;
 }
 

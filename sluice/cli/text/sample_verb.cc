@@ -5,7 +5,6 @@
 
 #include "sluice/base/clock.h"
 #include "sluice/base/files/file.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
 #include "sluice/cli/text/model_flags.h"

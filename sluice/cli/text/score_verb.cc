@@ -7,7 +7,7 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/formats/parse_json.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
 #include "sluice/cli/text/model_flags.h"

@@ -1,6 +1,6 @@
 #include "sluice/cli/verbs.h"
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/cli/data/common.h"
 #include "sluice/cli/text/common.h"
 
