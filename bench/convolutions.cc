@@ -25,7 +25,7 @@
 #include <vector>
 
 #include "bench/against_eager.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/device.h"
 
 namespace sluice::bench {

@@ -4,7 +4,8 @@
     python3 bench/kernels.py build/release/bench/bench_kernel_steps [NAME ...]
 
 Prints JSON: for each kernel the model, and the processor's time of a step without it divided by the time with
-it (the least of all rounds of each side). A kernel stays in the project if this is 1.05 or more for one model."""
+it (the least of all rounds of each side). A kernel stays in the project if this is 1.05 or more for one model.
+So its other models are not measured, except with --all-models."""
 import argparse
 import json
 import os
@@ -12,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+ENOUGH = 1.05
 # Which models call a kernel.
 ROWS = {
     "attention": ["transformer", "transformer_long", "transformer_dropout"],
@@ -60,6 +62,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="bench_kernel_steps of a release build")
     parser.add_argument("names", nargs="*", help="kernels to measure (default: all)")
+    parser.add_argument("--all-models", action="store_true", help="also after a model with a ratio of 1.05")
     parser.add_argument("--turns", type=int, default=3, help="processes of each side")
     options = parser.parse_args()
     result = {}
@@ -73,6 +76,8 @@ def main():
                 ratio = round(min(times[name]) / min(times[""]), 3)
                 result.setdefault(name, {})[model] = ratio
                 print(name, model, ratio, file=sys.stderr, flush=True)
+                if ratio >= ENOUGH and not options.all_models:
+                    break
     print(json.dumps(result, indent=1))
 
 

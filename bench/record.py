@@ -2,9 +2,9 @@
 bench/results/README.md.
 
 Knows the JSON of `sluice bench step`, bench_operations, bench_recurrent, bench_convolutions, bench_collectives,
-bench_bucket_read, bench_layers, bench_spans, webdataset_read.py compare, two_cores.py, webdataset_decode.py,
-color_jitter.py, peers.py, texts_to_ids.py and of the GPU kit (gpu.json). A row that measures the same beside the same is replaced. A new machine
-needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu 0.0.30".
+bench_bucket_read, bench_layers, bench_spans, webdataset_read.py compare, two_builds.py, two_cores.py, webdataset_decode.py,
+color_jitter.py, peers.py, texts_to_ids.py, mesh_checkpoint.py, mesh_load.py and of the GPU kit (gpu.json). A row that measures
+the same beside the same is replaced. A new machine needs its name and a line about it: --name "Google TPU v5e" --about "One chip, libtpu 0.0.30".
 """
 
 import argparse
@@ -153,6 +153,17 @@ def of_tokenize(found):
     return rows
 
 
+def of_two_builds(found):
+    rows = []
+    for each in (one for one in found["rows"] if "step_ms" in one):
+        step, compiling = each["step_ms"], each["compile_s"]
+        what = f"{each['model']}{' ' + each['flags'] if each['flags'] else ''}, batch {each['batch_size']}"
+        rows.append(row("two_builds", what, "ms", short(step["new"]), {found["old"]: short(step["old"])},
+                        round(1 / step["new/old"], 2), found["turns"],
+                        f"compiling {short(compiling['new'])} s, {found['old']} {short(compiling['old'])} s"))
+    return rows
+
+
 def of_cores(found):
     rates = found["samples_per_second"]
     return [row("cores", f"{found['mode']}, 2 decoding threads", "samples/s", rates["two"],
@@ -167,6 +178,32 @@ def of_spans(found):
                 note=f"{found['spans_a_step']:g} spans, {share}"),
             row("spans", f"{step}: while one is taken", "%", short(found["on_percent"]), {}, rounds=found["rounds"], note=share),
             row("spans", f"{step}: a profile of 3 steps", "MB", short(found["profile_bytes"] / 1e6), {})]
+
+
+def of_mesh_checkpoints(found):
+    rows = []
+    for one in found["mesh_checkpoints"]:
+        where, save = f"{one['mesh']} in {one['processes']} processes", one["save"]
+        fewest, largest = save["written_over_mean"]
+        rows.append(row("mesh_save", where, "s", save["write_s"], {},
+                        note=f"the longest step takes {save['stall_steps']} steps more; host memory {save['memory_over_shards']} "
+                        f"× the blocks of a process; a process writes {fewest} to {largest} of the mean"))
+        rows += [row("mesh_resume", f"{where}: {name}", "s", read["seconds"], {},
+                     note=f"bytes read ÷ bytes of the blocks: {read['read_over_needed']}") for name, read in one["resume"].items()]
+    return rows
+
+
+def of_mesh_load(found):
+    one = found["mesh_load"]
+    rows = []
+    for place in ("folder", "bucket"):
+        found, what = one[place], f"a Llama of {one['weights_gb']:.3g} GB, fsdp={one['processes']}, from a {place}"
+        asked = f"; {found['media_requests']} requests of all processes" if place == "bucket" else ""
+        read = found.get("media_bytes_over_weights", found["read_over_blocks"])
+        rows.append(row("mesh_load", what, "s", found["seconds"], {},
+                        note=f"host memory above the blocks: {found['above_blocks_in_largest_tensors']} × the largest tensor; "
+                        f"bytes read ÷ bytes of the blocks: {read}{asked}"))
+    return rows
 
 
 def of_decoding(found):
@@ -188,8 +225,8 @@ def rows_of(found):
         return of_gpu_kit(found)
     for name, rows in (("xla", of_step), ("distribution", of_convolutions), ("sluice_gb_s", of_bucket),
                        ("local", of_collectives), ("site_ns", of_spans), ("two ÷ one", of_cores), ("peers_mode", of_peers),
-                       ("families", of_tokenize),
-                       ("slowest_in_step", of_layers),
+                       ("families", of_tokenize), ("two_builds", of_two_builds),
+                       ("slowest_in_step", of_layers), ("mesh_checkpoints", of_mesh_checkpoints), ("mesh_load", of_mesh_load),
                        ("samples_per_cpu_second", of_read)):
         if name in found:
             return rows(found)
