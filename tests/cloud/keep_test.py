@@ -172,8 +172,34 @@ class Keep(KeptWorld):
                 # Who was told saved at once; who was lost has what was saved before.
                 self.assertIn("from 25" if name.endswith("maintained") else "from 20", out)
                 self.assertIn("restart 1", out, f"{name}: {err}")
+            if name in self.SLICES:
+                self.assertIn(f"the slice is TERMINATED (slice 1 of 2, {name}-1): ending the run", err)
+                self.assertIn("deleting and re-creating it and the others of its 2 slices, which are made together", err)
             for rank in range(len(self.NODES[name])):
                 self.assertEqual((store / f"result-{rank}").read_text(), f"60 {expected}\n", name)
+
+
+class LeftSlices(KeptWorld):
+    """One of two slices is taken back, and the run continues with the other."""
+    LOSSES = {"two-left": "PREEMPTED"}
+    SLICES = {"two-left": 2}
+    NODES = places(LOSSES)
+    WORKERS = 2
+
+    def test_the_run_goes_on_with_what_is_left(self):
+        store, process = self.begin("two-left", COUNTING, before=("--min-slices", "1"))
+        self.reach_middle("two-left", process, [store / "half-0", store / "half-1"])
+        self.lose("two-left")
+        status, out, err = self.finish(process)
+        self.assertEqual(status, 0, err)
+        self.assertIn("the slice is PREEMPTED (slice 1 of 2, two-left-1): ending the run", err)
+        self.assertIn("going on with 1 of 2 slices (0), as --min-slices 1 allows", err)
+        self.assertIn("restart 1", out)
+        self.assertTrue((store / "result-0").exists())
+        self.assertFalse((store / "result-1").exists())
+        made = [method for method, _, _ in mutations(self.google.log()) if method.endswith("queuedResources.create")]
+        self.assertEqual(len(made), 1)  # the test's own
+        assert_all_valid(self.google.log())
 
 
 class Training(KeptWorld):

@@ -310,6 +310,61 @@ class Reach(World):
         self.assertIn("v4-w-3", dry)
 
 
+class Slices(World):
+    """Several slices run one program: the slices of a queue entry, and single slices by their names."""
+    WORKERS = 6
+    NODES = {"pair": range(2), "a": [2], "b": [3], "other": range(4, 6)}
+    SLICES = {"pair": 2}
+    WHERE = ("sh", "-c", "echo worker $TPU_WORKER_ID of $TPU_WORKER_HOSTNAMES, slice ${MEGASCALE_SLICE_ID-none} of "
+             "${MEGASCALE_NUM_SLICES-none} at ${MEGASCALE_COORDINATOR_ADDRESS-none} $MEGASCALE_PORT, $TPU_ACCELERATOR_TYPE")
+
+    def assert_two_slices(self, out, numbers):
+        first, second = (self.workers.address(number) for number in numbers)
+        for slice_id, own in enumerate((first, second)):
+            self.assertIn(f"{own} [{slice_id}] worker 0 of {own}, slice {slice_id} of 2 at {first}:8080 8080, v4-8\n", out)
+
+    def test_each_worker_learns_its_slice(self):
+        self.assert_two_slices(self.done("tpu", "run", "pair", "--", *self.WHERE), (0, 1))
+        self.assert_two_slices(self.done("run", "--tpu", "b,a", "--", *self.WHERE), (3, 2))
+        for name in ("a", "b", "b,a"):
+            self.assertIn("slice 1 of 2", self.done("tpu", "logs", name))
+        chosen = self.workers.address(1)
+        self.assertIn(f"{chosen} [0] worker 0 of {chosen}, slice none of none at none , \n",
+                      self.done("run", "--tpu", "pair", "--use-slices", "1", "--", *self.WHERE))
+        self.assertIn("worker 1 of slice 1", self.done("run", "--tpu", "pair", "--dry-run", "--", "true"))
+        assert_all_valid(self.google.log())
+
+    def test_slices_that_do_not_fit(self):
+        for arguments, words in [
+                (("run", "--tpu", "a,other"), "the slices of a run must be of one type: a is a v4-8, and other is a v4-16"),
+                (("run", "--tpu", "a,a"), "the TPU a comes twice"),
+                (("run", "--tpu", "pair", "--use-slices", "2"), "pair in us-central2-b has no slice 2: it has slices 0 to 1"),
+                (("run", "--tpu", "a", "--use-slices", "1"), "has no slice 1: it has one slice, 0"),
+                (("run", "--tpu", "a,b", "--use-slices", "1"), "chooses among the slices of one name"),
+                (("run", "--tpu", "a", "--slices", "2"), "--slices divides --hosts"),
+                (("run", "--hosts", "x,y,z", "--slices", "2"), "3 hosts cannot be divided among 2 slices"),
+                (("run", "--processes", "2", "--use-slices", "0"), "--use-slices is for --tpu NAME")]:
+            status, _, err = self.run_program(*arguments, "--", "true")
+            self.assertIn(status, (1, 2), err)
+            self.assertIn(words, err)
+        status, _, err = self.run_program("keep", "pair", "--min-slices", "3", "--", "run", "--", "true")
+        self.assertEqual(status, 1, err)
+        self.assertIn("--min-slices 3: the TPU pair has only 2 slices", err)
+
+    def test_a_lost_slice_is_named_and_left_out(self):
+        self.google.preempt("pair-1", "PREEMPTED")
+        try:
+            status, _, err = self.run_program("run", "--tpu", "pair", "--", "true")
+            self.assertEqual(status, 1)
+            self.assertIn("PREEMPTED", err)
+            self.assertIn("pair-1", err)
+            status, _, err = self.run_program("run", "--tpu", "pair", "--use-slices", "0,1", "--", "true")
+            self.assertIn("pair-1 in us-central2-b is PREEMPTED, expected READY", err)
+            self.assertIn("worker 0 of", self.done("run", "--tpu", "pair", "--use-slices", "0", "--", *self.WHERE))
+        finally:
+            self.google.call("POST", "edit", {"name": "nodes/pair-1", "body": {"state": "READY"}})
+
+
 class Guard(World):
     WORKERS = 4
     NODES = {"ttl": [0], "idle": [1], "forbidden": [2], "busy": [3]}

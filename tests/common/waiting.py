@@ -2,7 +2,7 @@
 
 import time
 
-DEADLINE = 90  # seconds for what takes a moment; only a failure waits so long
+DEADLINE = 300  # seconds for what takes a moment; only a failure waits so long
 
 
 def wait_for(what, condition, seconds=DEADLINE):

@@ -77,6 +77,7 @@ std::vector<std::string> rows_of(const Choice& choice) {
     }
   };
   take("pointwise", ops::pointwise_rows());
+  take("polynomial", ops::polynomial_rows());
   take("activation", ops::activation_rows());
   take("compare", ops::compare_rows());
   take("reduce", ops::reduce_rows());

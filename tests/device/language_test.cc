@@ -134,5 +134,47 @@ TEST(LanguageModels, DropoutIsPartOfAttention) {
   restart();
 }
 
+// Trains with gradients that are scaled by their norm, and returns the losses and the weights.
+std::vector<torch::Tensor> train_clipped(torch::Device device) {
+  torch::manual_seed(5);
+  models::LanguageOptions options = models::language_preset("llama-mini");
+  options.width = 320;
+  options.layers = 2;
+  options.feedforward = 480;
+  options.vocabulary = 509;
+  options.tied = false;
+  const models::LanguageModelPtr model = models::language_model(options);
+  model->to(device);
+  std::vector<torch::Tensor> parameters = model->parameters(), found;
+  torch::optim::SGD optimizer(parameters, torch::optim::SGDOptions(0.3));
+  for (int step = 0; step < 4; ++step) {
+    const torch::Tensor ids = torch::randint(0, options.vocabulary, {8, kLength}, torch::kLong).to(device);
+    optimizer.zero_grad();
+    torch::Tensor loss = loss_of(*model, {ids});
+    loss.backward();
+    std::vector<torch::Tensor> norms;
+    for (const torch::Tensor& parameter : parameters) norms.push_back(parameter.grad().norm());
+    const torch::Tensor scale = (torch::stack(norms).norm() + 1e-6).reciprocal().clamp_max(1);
+    for (const torch::Tensor& parameter : parameters) parameter.grad().mul_(scale);
+    optimizer.step();
+    found.push_back(loss.detach());
+    cut();
+  }
+  for (const torch::Tensor& parameter : parameters) found.push_back(parameter.detach().cpu());
+  return found;
+}
+
+// The second step's products must see the weights that the first one wrote in place (pjrt/client.cc).
+TEST(LanguageModels, ClippedUpdatesInPlaceAreThoseOfTheCpu) {
+  const std::vector<torch::Tensor> expected = train_clipped(torch::kCPU);
+  for (const bool kernels : {false, true}) {
+    DeviceOptions options;
+    options.cpu_kernels = kernels;
+    restart(options);
+    expect_same(train_clipped(test_device()), expected, 2e-6, kernels ? "with kernels" : "without kernels");
+  }
+  restart();
+}
+
 }  // namespace
 }  // namespace sluice::tests

@@ -3,7 +3,7 @@
 #include <cstdlib>
 
 #include "sluice/base/error.h"
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/report/shortage.h"
 #include "sluice/pjrt/buffer.h"
 #include "tests/device/support.h"

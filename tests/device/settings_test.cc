@@ -176,6 +176,24 @@ TEST(Settings, ScoresAtOnce) {
   }
 }
 
+TEST(Settings, KeysThatAreGathered) {
+  Variable variable("SLUICE_GATHER_BYTES");
+  EXPECT_EQ(gather_bytes(), 256 << 20);
+  for (const int64_t bytes : {0, 5000}) {
+    variable.set(std::to_string(bytes).c_str());
+    EXPECT_EQ(gather_bytes(), bytes);
+  }
+  for (const char* text : {"-1", "8 MB"}) {
+    variable.set(text);
+    try {
+      gather_bytes();
+      ADD_FAILURE() << text;
+    } catch (const Error& error) {
+      EXPECT_THAT(error.what(), HasSubstr("SLUICE_GATHER_BYTES is \"")) << text;
+    }
+  }
+}
+
 TEST(Settings, TheFolderOfPrograms) {
   Variable variable("SLUICE_DUMP");
   DeviceOptions options;

@@ -40,7 +40,7 @@ def fault(root, file, name, block):
 
 def main(root):
     count, faults = 0, []
-    for page in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
+    for page in [root / "README.md", *sorted((root / "docs").rglob("*.md")), *sorted((root / "examples").rglob("*.md"))]:
         text = page.read_text()
         for found in BLOCK.finditer(text):
             count += 1

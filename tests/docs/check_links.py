@@ -33,7 +33,7 @@ def faults_of(page):
 
 
 def main(root):
-    pages = [*sorted(root.glob("*.md")), *(page for folder in ("bench", "docs", "packaging", "sluice", "tests") for page in sorted((root / folder).rglob("*.md")))]
+    pages = [*sorted(root.glob("*.md")), *(page for folder in ("bench", "docs", "examples", "packaging", "sluice", "tests") for page in sorted((root / folder).rglob("*.md")))]
     faults = [fault for page in pages for fault in faults_of(page)]
     print("\n".join(faults))
     print(f"{len(pages)} pages, {len(faults)} faults")

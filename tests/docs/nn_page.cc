@@ -22,7 +22,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 #include "sluice/device/device.h"
 
 namespace {

@@ -21,6 +21,7 @@ struct Family {
 };
 const Family kFamilies[] = {
     {"Element-wise arithmetic and functions", pointwise_rows},
+    {"Orthogonal polynomials", polynomial_rows},
     {"Activation functions", activation_rows},
     {"Comparisons and logic", compare_rows},
     {"Reductions, scans and sorting", reduce_rows},

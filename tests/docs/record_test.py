@@ -71,6 +71,15 @@ def test_other_benches_become_rows():
     assert [(row["bench"], row["ratio"]) for row in decoded] == [("batches", 15), ("decode", 3)]
 
 
+def test_two_builds_become_a_row_for_each_model():
+    sides = {"model": "mlp", "batch_size": 128, "flags": "", "step_ms": {"old": 6.0, "new": 5.0, "new/old": 0.8},
+             "compile_s": {"old": 0.5, "new": 0.25, "new/old": 0.5}}
+    (row,) = record.rows_of({"two_builds": 2, "old": "v1", "turns": 3, "rows": [sides, {"model": "lstm", "errors": {}}]})
+    assert (row["what"], row["sluice"], row["peers"], row["ratio"]) == ("mlp, batch 128", 5.0, {"v1": 6.0}, 1.25), row
+    assert row["note"] == "compiling 0.25 s, v1 0.5 s"
+    results.check("test", {**row, "date": "2026-01-01", "commit": "aaaaaaa"})
+
+
 def test_layers_become_rows_of_the_slowest():
     found = {"model": "resnet50", "image_size": 224, "batch_size": 16, "agree": True, "slowest_in_step": ["conv1", "layer1.0.conv2"],
              "convolutions": {"conv1": {"in_step_ms": 20.04, "alone_ms": 19}, "layer1.0.conv2": {"in_step_ms": 9, "alone_ms": 8},

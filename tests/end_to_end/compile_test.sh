@@ -39,7 +39,7 @@ expect 2 '--mesh is for TPU slices, and h100-8 is not a TPU slice: leave out --m
 expect 2 'the text of --program has its mesh' "$program" compile --topology v3-8 --mesh fsdp=8 --program "$work/broken.mlir"
 expect 2 'expected a number from 2 to 256 before the *, as in 2*v5p-32' "$program" compile --topology '1*v3-8' --mesh fsdp=8 --model mlp
 expect 2 'over 2*v3-8, which has 16 devices: the mesh fsdp=8 needs 8 devices, found 16' "$program" compile --topology '2*v3-8' --mesh fsdp=8 --model mlp
-expect 2 'no run spans 2*v3-8 yet' "$program" compile --topology '2*v3-8' --cache "$work/programs" -- true
+expect 2 '2*v3-8 has several' "$program" compile --topology '2*v3-8' --cache "$work/programs" -- true
 expect 2 '--max-batch is for the models that sluice has' "$program" compile --topology v3-8 --max-batch -- true
 
 # The program of a slice is written without libtpu; these three models are only here.

@@ -18,8 +18,8 @@
 
 #include "sluice/base/files/file.h"
 #include "sluice/base/random.h"
+#include "sluice/base/text/join.h"
 #include "sluice/base/text/number.h"
-#include "sluice/base/text/strings.h"
 #include "sluice/data/dataset.h"
 #include "sluice/data/shards/shard_index.h"
 #include "sluice/data/shards/tar_writer.h"

@@ -7,15 +7,18 @@
 #include <caffe2/serialize/inline_container.h>
 
 #include <algorithm>
+#include <cstring>
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sluice/base/files/file.h"
 #include "sluice/models/language/options.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/session/files/tensor_file.h"
 #include "sluice/session/pretrained/weight_files.h"
+#include "sluice/session/stored/stored_tensors.h"
 #include "sluice/train/tracking/mlflow_spool.h"
 #include "tests/fuzz/demand.h"
 
@@ -37,6 +40,28 @@ std::uint64_t bytes_of(const sessions::NamedTensors& tensors) {
       (void)static_cast<const volatile char*>(tensor.const_data_ptr())[tensor.nbytes() - 1];
   }
   return bytes;
+}
+
+// Read whole, and as blocks from where the tensors lie.
+void read_safetensors_twice(const std::string& path, std::uint64_t file_bytes) {
+  const auto tensors = sessions::read_safetensors(path);
+  if (tensors) fuzz::demand(bytes_of(*tensors) <= file_bytes, "tensors are made of their file");
+  sessions::StoredReader reader;
+  const auto listed = reader.list(path);
+  // A file of torch.save is not a damaged one.
+  fuzz::demand(listed.has_value() == tensors.has_value() || listed.error().code() == Code::kUnimplemented,
+               "both readers accept the same files");
+  if (!tensors || !listed) return;
+  for (const auto& [name, tensor] : *tensors) {
+    const sessions::StoredTensor& stored = listed->at(name);
+    const auto block = reader.read(sessions::StoredBox{
+        name, &stored, std::vector<int64_t>(stored.sizes.size(), 0), stored.sizes, stored.type});
+    fuzz::demand(block.has_value() && block->sizes() == tensor.sizes() && block->nbytes() == tensor.nbytes(),
+                 "a block is its tensor");
+    fuzz::demand(tensor.nbytes() == 0 ||
+                     std::memcmp(block->const_data_ptr(), tensor.const_data_ptr(), tensor.nbytes()) == 0,
+                 "a block has its tensor's bytes");
+  }
 }
 
 // The tensors of a pickle may share their storages, each not larger than the file.
@@ -70,9 +95,13 @@ void read_index(const std::string& folder, std::string_view index) {
   }();
   (void)ready;
   write(folder + "/model.safetensors.index.json", index);
-  if (const auto tensors = sessions::read_weight_files(folder))
+  const auto tensors = sessions::read_weight_files(folder);
+  if (tensors)
     for (const auto& [name, tensor] : *tensors)
       fuzz::demand(name != "outside", "no file outside of the folder is read");
+  const auto listed = sessions::StoredReader().list(folder + "/model.safetensors.index.json");
+  fuzz::demand(listed.has_value() == tensors.has_value(), "both readers accept the same indexes");
+  if (listed) fuzz::demand(listed->size() == tensors->size(), "both readers find the same tensors");
 }
 
 void read_state(const std::string& folder, std::string_view text) {
@@ -122,8 +151,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   switch (data[0]) {
     case 's':
       write(path, file);
-      if (const auto tensors = sessions::read_safetensors(path))
-        fuzz::demand(bytes_of(*tensors) <= file.size(), "tensors are made of their file");
+      read_safetensors_twice(path, file.size());
       break;
     case 'z':
       write(path, file);

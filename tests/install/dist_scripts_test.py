@@ -1,5 +1,5 @@
 """scripts/check_dist.py refuses each thing that would keep a bundle from running elsewhere; scripts/make_wheel.py packs one
-that pip installs. On a bundle of three files, made by the C compiler."""
+that pip installs. On a bundle of three files, made by the C compiler. scripts/image refuses wrong usage."""
 
 import hashlib
 import os
@@ -50,6 +50,25 @@ def make_bundle(prefix):
         "# file, licence, origin\nbin/sluice\tsluice\tSluice\nlib/libgreet.so.1\tgreeting\tgreeting 1.0\n")
     (documents / "licenses/greeting/copyright").write_text("free\n")
     (documents / "licenses/sluice/LICENSE").write_text("free\n")
+
+
+class Image(unittest.TestCase):
+    def run_image(self, *arguments):
+        return subprocess.run([str(SCRIPTS / "image"), *arguments], capture_output=True, text=True)
+
+    def test_help_says_what_it_needs(self):
+        done = self.run_image("--help")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("umoci", done.stdout)
+        self.assertNotIn("set -euo", done.stdout)
+
+    def test_wrong_usage_ends_before_anything_is_made(self):
+        done = self.run_image("--tag", "x")
+        self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+        self.assertIn("unknown option --tag", done.stderr)
+        done = self.run_image("--archive", "no-such-file.tar.zst")
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn("no-such-file.tar.zst", done.stderr)
 
 
 class DistScripts(unittest.TestCase):

@@ -30,7 +30,7 @@ build_against() {  # source folder, prefix path, more CMake arguments
     "-DCMAKE_CXX_COMPILER_LAUNCHER=$ccache" "-DCMAKE_PREFIX_PATH=$path" "$@" >"$work/log" 2>&1 ||
     { cat "$work/log"; fail "configure of $source"; }
   if grep -i warning "$work/log"; then fail "a user's configure prints warnings"; fi
-  quietly cmake --build "$work/build"
+  quietly cmake --build "$work/build" ${targets:+--target $targets}
 }
 
 needed() { readelf -d "$1" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p'; }
@@ -67,6 +67,11 @@ for kind in sluice other; do
     needed "$work/build/train_by_hand" | grep -q libsluice || fail "libsluice.so is not needed by the example"
   fi
 done
+
+say "a program of examples/gallery"
+targets=polynomial build_against "$source_folder/examples/gallery" "$prefix" -DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON
+"$work/build/polynomial" --steps 20 >"$work/log"
+grep -q '^polynomial on xla: loss ' "$work/log" || { cat "$work/log"; fail "polynomial has no last line"; }
 
 say "COMPONENTS data, without LibTorch"
 install_moved sluice

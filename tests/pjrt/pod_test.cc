@@ -32,6 +32,37 @@ TEST(Pod, SubsetsAndOtherOrders) { expect_all_well(run_pod("subsets", 3, 2)); }
 
 TEST(Pod, OneProgramLaidOutOverAllDevices) { expect_all_well(run_pod("partitions", 2, 2)); }
 
+// What each process of several slices is told.
+std::map<int, Environment> in_slices(int slices, int processes) {
+  const int own = processes / slices;
+  std::string hosts = "host0";
+  for (int p = 1; p < own; ++p) hosts += ",host" + std::to_string(p);
+  std::map<int, Environment> all;
+  for (int p = 0; p < processes; ++p)
+    all[p] = {{"TPU_WORKER_HOSTNAMES", hosts},
+              {"TPU_WORKER_ID", std::to_string(p % own)},
+              {"MEGASCALE_NUM_SLICES", std::to_string(slices)},
+              {"MEGASCALE_SLICE_ID", std::to_string(p / own)},
+              {"MEGASCALE_COORDINATOR_ADDRESS", "host0:8080"}};
+  return all;
+}
+
+TEST(Pod, SeveralSlices) {
+  for (const char* scenario : {"collectives", "subsets", "partitions"})
+    expect_all_well(run_pod(scenario, 4, 2, {}, in_slices(2, 4)));
+  const auto outcomes = run_pod("join", 4, 2, {}, in_slices(2, 4));
+  expect_all_well(outcomes);
+  EXPECT_THAT(outcomes[1].output, HasSubstr("process 1: 2 of 8 devices, the first is 2\n"));
+  EXPECT_THAT(outcomes[3].output, HasSubstr("process 3: 2 of 8 devices, the first is 100002\n"));
+}
+
+TEST(Pod, SlicesThatCannotBe) {
+  auto variables = in_slices(2, 2);
+  variables[1]["MEGASCALE_SLICE_ID"] = "2";
+  const auto outcomes = run_pod("join", 2, 1, {{"EMULATED_POD_TIMEOUT", "5"}}, variables);
+  EXPECT_THAT(outcomes[1].output, HasSubstr("MEGASCALE_SLICE_ID below MEGASCALE_NUM_SLICES"));
+}
+
 TEST(Pod, LaunchesOnResultsThatAreNotThereYet) {
   const auto outcomes = run_pod("chain", 2, 2);
   expect_all_well(outcomes);

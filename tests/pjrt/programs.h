@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sluice/base/text/strings.h"
+#include "sluice/base/text/join.h"
 
 namespace emulated_pod::testing {
 

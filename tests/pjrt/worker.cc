@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <thread>
 
 #include "sluice/base/clock.h"
@@ -43,9 +42,14 @@ struct Worker {
     return worker;
   }
   int index() const { return client->process_index(); }
+  // The place of a device in all().
+  int place(int id) const {
+    const auto ids = all();
+    return static_cast<int>(std::find(ids.begin(), ids.end(), id) - ids.begin());
+  }
   std::vector<int> all() const {
-    std::vector<int> ids(static_cast<size_t>(devices));
-    std::iota(ids.begin(), ids.end(), 0);
+    std::vector<int> ids;
+    for (const GlobalDevice& device : client->global_devices()) ids.push_back(device.id);
     return ids;
   }
 };
@@ -138,7 +142,7 @@ void collectives(const Worker& worker) {
 void subsets(const Worker& worker) {
   std::vector<int> backwards = worker.all(), every_second, own;
   std::reverse(backwards.begin(), backwards.end());
-  for (int id = 1; id < worker.devices; id += 2) every_second.push_back(id);
+  for (size_t i = 1; i < backwards.size(); i += 2) every_second.push_back(worker.all()[i]);
   std::swap(every_second.front(), every_second.back());
   for (const Device* device : worker.client->devices()) own.push_back(device->id());
   for (const auto& ids : {own, backwards, every_second, own}) check_collectives(worker, ids, false);
@@ -197,7 +201,7 @@ void partitions(const Worker& worker) {
     lists.emplace_back();
     for (size_t a = 0; a < 2; ++a) {
       const std::vector<float> block =
-          block_of(a == 0 ? x : w, a == 0 ? x_dims : w_dims, arguments[a], mesh, device->id());
+          block_of(a == 0 ? x : w, a == 0 ? x_dims : w_dims, arguments[a], mesh, worker.place(device->id()));
       buffers.push_back(base::value_or_throw(
           worker.client->put(block.data(), options.argument_types[a], *worker.client->device(device->id()))));
       lists.back().push_back(&buffers.back());
@@ -207,7 +211,8 @@ void partitions(const Worker& worker) {
   for (size_t d = 0; d < program->devices().size(); ++d) {
     const int id = program->devices()[d]->id();
     const std::string where = str(" on device ", id, " of ", n);
-    expect<float>(launch.outputs[0][d], block_of(y, y_dims, results[0], mesh, id), "the rows" + where);
+    expect<float>(launch.outputs[0][d], block_of(y, y_dims, results[0], mesh, worker.place(id)),
+                  "the rows" + where);
     expect<float>(launch.outputs[1][d], y, "the whole product" + where);
   }
 }

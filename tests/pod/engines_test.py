@@ -54,6 +54,20 @@ class JobSet(unittest.TestCase):
                                  ["sh", "-c", "{\necho 'a'\nmake\n} || exit\nexec \"$$@\"", "sh", "sluice", "train", "--lr", "0.1", "yes",
                                   "- no", "é"])
 
+    def test_several_slices(self):
+        whole = manifest("--tpu-type", "2*v5p-32", "--image", "me/train:1", "--name", "train", "--", "sluice", "train")
+        self.check(JobsetV1alpha2JobSetSpec, whole["spec"])
+        jobs = whole["spec"]["replicatedJobs"]
+        self.assertEqual([(job["name"], job["replicas"]) for job in jobs], [("slice", 2)])
+        job = jobs[0]["template"]["spec"]
+        self.assertEqual((job["parallelism"], job["completions"]), (4, 4))
+        pod = job["template"]["spec"]
+        self.check(IoK8sApiCoreV1PodSpec, pod)
+        place = {"fieldRef": {"fieldPath": "metadata.annotations['jobset.sigs.k8s.io/job-index']"}}
+        self.assertEqual(pod["containers"][0]["env"][1:], [
+            {"name": "MEGASCALE_NUM_SLICES", "value": "2"}, {"name": "MEGASCALE_SLICE_ID", "valueFrom": place},
+            {"name": "MEGASCALE_COORDINATOR_ADDRESS", "value": "train-slice-0-0.train"}])
+
 
 if __name__ == "__main__":
     unittest.main()

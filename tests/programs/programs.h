@@ -3,30 +3,34 @@
 
 #include <torch/torch.h>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 namespace sluice::tests {
 
-// What a program prints step by step: the losses, as a tutorial reads them, and how many programs the device
-// had compiled by then.
+// What a program prints step by step: the losses, as a tutorial reads them, how many programs the device had
+// compiled by then, and when.
 class Curve {
  public:
   void add(const torch::Tensor& loss);
   const std::vector<double>& losses() const { return losses_; }
-  // Compiled behind the third step: what follows a step's last read is cut with the next one.
+  // Compiled after the third step: what follows a step's last read is cut with the next one.
   int64_t later_programs() const;
+  // Returns the median time of the steps after the third one, in milliseconds.
+  double step_ms() const;
 
  private:
   std::vector<double> losses_;
   std::vector<int64_t> programs_;
+  std::vector<std::chrono::steady_clock::time_point> times_;
 };
 
 struct TutorialProgram {
   std::string name;
   void (*run)(torch::Device device, Curve& curve);
   double tolerance = 2e-3;    // of the losses, relative
-  int64_t more_programs = 0;  // that the device may compile behind the third step
+  int64_t more_programs = 0;  // that the device may compile after the third step
   bool host_shapes = false;   // whether what depends on values runs on the host, where fallbacks count it
 };
 

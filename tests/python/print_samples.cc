@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "sluice/base/text/strings.h"
 #include "sluice/data/decode/decode.h"
 
 namespace {

@@ -5,14 +5,14 @@ are compared with is one process on one device of XLA's CPU plugin.
 --all also trains five models for fifty steps on three meshes of eight devices.
 """
 
-import json
 import os
 import re
 import socket
-import struct
 import subprocess
 import sys
 import tempfile
+
+from checkpoint_files import floats
 
 PROGRAM, POD_PLUGIN = sys.argv[1:3]
 LONG_MESHES = ["data=2,fsdp=2,tensor=2", "fsdp=8", "fsdp=4,tensor=2"] if "--all" in sys.argv else []
@@ -25,8 +25,8 @@ def free_port():
         return listener.getsockname()[1]
 
 
-def run(scenario, mesh, processes=2, devices=2):
-    """The statuses and the outputs of the processes, and the names and contents of the files of their folder."""
+def run(scenario, mesh, processes=2, devices=2, slices=1, changes=None):
+    """The statuses and the outputs of the processes, and the weights of their checkpoint."""
     with tempfile.TemporaryDirectory(prefix="sluice-mesh-") as folder:
         coordinator = f"127.0.0.1:{free_port()}"
         os.mkdir(f"{folder}/pod")
@@ -37,8 +37,13 @@ def run(scenario, mesh, processes=2, devices=2):
                 environment.update(
                     SLUICE_PROCESS_ID=str(index), SLUICE_PROCESS_COUNT=str(processes),
                     SLUICE_COORDINATOR_ADDRESS=coordinator, SLUICE_PLUGIN=POD_PLUGIN, EMULATED_POD_DIR=f"{folder}/pod",
-                    EMULATED_POD_DEVICES=str(devices), TPU_WORKER_ID=str(index),
-                    TPU_WORKER_HOSTNAMES=",".join(["127.0.0.1"] * processes))
+                    EMULATED_POD_DEVICES=str(devices), TPU_WORKER_ID=str(index % (processes // slices)),
+                    TPU_WORKER_HOSTNAMES=",".join(["127.0.0.1"] * (processes // slices)))
+            if slices > 1:
+                environment.update(
+                    MEGASCALE_NUM_SLICES=str(slices), MEGASCALE_SLICE_ID=str(index * slices // processes),
+                    MEGASCALE_COORDINATOR_ADDRESS="127.0.0.1:8080")
+            environment.update((changes or {}).get(index, {}))
             # A log line must not come into the middle of a line of numbers, so stderr is a file.
             with open(f"{folder}/messages-{index}", "w") as messages:
                 running.append(subprocess.Popen([PROGRAM, scenario, mesh, folder], env=environment, text=True,
@@ -54,9 +59,7 @@ def run(scenario, mesh, processes=2, devices=2):
         for index in range(processes):
             with open(f"{folder}/messages-{index}") as messages:
                 outputs[index] += messages.read()
-        last = f"{folder}/run/last/model.safetensors"
-        weights = open(last, "rb").read() if os.path.exists(last) else b""
-        return [process.returncode for process in running], outputs, weights
+        return [process.returncode for process in running], outputs, floats(f"{folder}/run/last")
 
 
 def check(condition, what, outputs):
@@ -91,19 +94,6 @@ def close_values(found, wanted):
         for name in wanted for one, other in zip(found[name], wanted[name]))
 
 
-def floats(safetensors):
-    """The names and the values of a file's f32 tensors."""
-    size = struct.unpack("<Q", safetensors[:8])[0]
-    table = json.loads(safetensors[8:8 + size])
-    table.pop("__metadata__", None)
-    values = {}
-    for name, facts in table.items():
-        begin, end = facts["data_offsets"]
-        if facts["dtype"] == "F32":
-            values[name] = struct.unpack(f"<{(end - begin) // 4}f", safetensors[8 + size + begin:8 + size + end])
-    return values
-
-
 _, alone, _ = run("train", "", processes=1)
 wanted = numbers(alone[0])
 check(len(wanted) == 15, f"one device gives six losses and nine weights: {len(wanted)}", alone)
@@ -111,6 +101,23 @@ for mesh in ["fsdp=4", "data=2,fsdp=2"]:
     statuses, outputs, _ = run("train", mesh)
     check(statuses == [0, 0] and all(close(numbers(output), wanted) for output in outputs),
           f"{mesh} in two processes trains as one device does", outputs)
+
+# Two slices: of one process with two devices each, and of two processes with one device each.
+for processes, devices in [(2, 2), (4, 1)]:
+    statuses, outputs, _ = run("train", "data=2,fsdp=2", processes, devices, slices=2)
+    check(statuses == [0] * processes and all(close(numbers(output), wanted) for output in outputs),
+          f"data=2,fsdp=2 over two slices in {processes} processes trains as one device does", outputs)
+    check(not any("spans slices" in output for output in outputs), "data alone spans the slices", outputs)
+statuses, outputs, _ = run("train", "fsdp=4", slices=2)
+check(statuses == [0, 0] and "fsdp=4 of the mesh fsdp=4 spans slices: devices 0 and 2 exchange weights" in outputs[0],
+      "an fsdp that spans slices gives a warning", outputs)
+statuses, outputs, _ = run("train", "data=2,fsdp=2", slices=2, changes={0: {"SLUICE_JOIN_TIMEOUT": "5"}, 1: {"MEGASCALE_SLICE_ID": "0"}})
+check(1 in statuses and "MEGASCALE_SLICE_ID is 0, but process 1 of 2 (sluice run) belongs to slice 1" in outputs[1],
+      "a slice's number that does not fit the process is an error", outputs)
+statuses, outputs, _ = run("train", "data=2,fsdp=2", slices=2,
+                           changes={0: {"TPU_ACCELERATOR_TYPE": "v5p-8"}, 1: {"TPU_ACCELERATOR_TYPE": "v5p-16"}})
+check(statuses == [1, 1] and all("do not fit together" in output and "v5p-16" in output for output in outputs),
+      "slices of two types are an error in both processes", outputs)
 
 # Five models for fifty steps, four devices in each process.
 if LONG_MESHES:
@@ -129,12 +136,22 @@ statuses, outputs, _ = run("leader-reads", "fsdp=4")
 check(1 in statuses and "host read of a value that lies over several processes" in "".join(outputs),
       "a read by one process alone is an error that names it", outputs)
 
+_, alone, _ = run("start", "", processes=1)
+wanted = numbers(alone[0])
+for mesh in ["fsdp=4", "data=2,fsdp=2"]:
+    statuses, outputs, _ = run("start", mesh)
+    check(statuses == [0, 0] and "all starts are right" in outputs[0] and wanted
+          and all(numbers(output) == wanted for output in outputs),
+          f"a model without values starts over {mesh} as on one device, bit for bit", alone + outputs)
+statuses, outputs, _ = run("weights", "fsdp=4")
+check(statuses == [0, 0] and "all weights are right" in outputs[0],
+      "each process reads its own blocks of files and of a bucket", outputs)
+
 # Two replicas with the same samples: the mean of their gradients is that of the whole batch.
-_, replicas, expected = run("trainer", "", processes=1)
-statuses, outputs, found = run("trainer", "data=2,fsdp=2")
-check(statuses == [0, 0] and expected and found, "a run of the trainer in two processes", replicas + outputs)
-if expected and found:
-    before, after = floats(expected), floats(found)
+_, replicas, before = run("trainer", "", processes=1)
+statuses, outputs, after = run("trainer", "data=2,fsdp=2")
+check(statuses == [0, 0] and before and after, "a run of the trainer in two processes", replicas + outputs)
+if before and after:
     check(before.keys() == after.keys() and all(
         abs(one - other) <= 1e-5 + 1e-4 * abs(other) for name in before for one, other in zip(after[name], before[name])),
           "its checkpoint has the weights of replicas", outputs)

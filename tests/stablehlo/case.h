@@ -51,6 +51,8 @@ inline Type s32(const Dims& dims = {}) { return {DType::kS32, dims}; }
 inline Type s64(const Dims& dims = {}) { return {DType::kS64, dims}; }
 inline Type u32(const Dims& dims = {}) { return {DType::kU32, dims}; }
 inline Type pred(const Dims& dims = {}) { return {DType::kPred, dims}; }
+// The body of a reduction that adds.
+inline Values sum(Builder& b, std::span<const Value> in) { return {b.add(in[0], in[1])}; }
 // first, first + step, …: n numbers.
 std::vector<double> ramp(int64_t n, double first = 0, double step = 1);
 // n numbers between -1 and 1 that look random and are multiples of 1/64 (so that short sums of products are

@@ -3,8 +3,6 @@
 namespace sluice::stablehlo::testing {
 namespace {
 
-Values sum(Builder& b, std::span<const Value> in) { return {b.add(in[0], in[1])}; }
-
 Case loops() {
   Case c{"loops", {{s32(), {5}}, {f32({2}), {1, 2}}}, {}, {{5}, {32, 64}}, 0, 1, {}};
   c.build = [](Builder& b, const Values& p) {

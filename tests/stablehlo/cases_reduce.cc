@@ -8,7 +8,6 @@ namespace {
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-Values sum(Builder& b, std::span<const Value> in) { return {b.add(in[0], in[1])}; }
 Values greatest(Builder& b, std::span<const Value> in) { return {b.maximum(in[0], in[1])}; }
 
 Case reductions() {

@@ -12,6 +12,8 @@
 #include <set>
 #include <stdexcept>
 
+#include "sluice/base/text/join.h"
+#include "sluice/base/text/strings.h"
 #include "sluice/cloud/test_server.h"
 #include "sluice/session/files/checkpoint.h"
 #include "sluice/train/checkpoints/remote_folder.h"

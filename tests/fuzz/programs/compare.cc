@@ -157,6 +157,7 @@ std::optional<Difference> compare_slot(const Slot& slot) {
     absolute += relative * greatest;
   }
   int64_t count = 0;
+  double distance = 0;
   for (int64_t i = 0; i < plain.numel(); ++i) {
     std::vector<double> runs{plain.data_ptr<double>()[i]};
     for (const at::Tensor& other : others) runs.push_back(other.data_ptr<double>()[i]);
@@ -164,12 +165,15 @@ std::optional<Difference> compare_slot(const Slot& slot) {
     const std::string kind =
         judge(value, runs, slot.either_zero || slot.plain.is_complex(), relative, absolute, largest_in(type));
     if (kind.empty()) continue;
+    // A difference of an infinity or of NaN is not within any bound.
+    distance = std::max(distance, std::isfinite(value - runs[0]) ? std::abs(value - runs[0]) : INFINITY);
     if (count++ == 0) {
       difference.element = i;
       difference.kind = kind;
       difference.text = "LibTorch " + number_text(runs[0]) + ", the device " + number_text(value);
     }
   }
+  if (count > 0) difference.distance = distance;
   if (count == 0) {
     if (fractions) return std::nullopt;
     // Integers beyond the 53rd bit: as they are in one of the runs, or not.

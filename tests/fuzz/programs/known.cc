@@ -1,5 +1,6 @@
 // The differences that docs/device.md says: the last column of its table of special values.
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 #include <stdexcept>
 
@@ -15,7 +16,8 @@ std::string short_name(const std::string& op) {
 
 }  // namespace
 
-// "`log(exp)` `fmax = ±0`" → patterns.
+// Reads a cell: `log(exp)`, `fmax = ±0` (the sign of a zero), `rsqrt = NaN` (a NaN on one side), `gelu =
+// 6e-7` (numbers that are no further apart).
 void Known::add(const std::string& cell) {
   for (size_t start = cell.find('`'); start != std::string::npos;) {
     const size_t end = cell.find('`', start + 1);
@@ -25,7 +27,10 @@ void Known::add(const std::string& cell) {
     Pattern pattern;
     const size_t sign = text.find(" = ");
     if (sign != std::string::npos) {
-      pattern.zero_sign = true;
+      const std::string kind = text.substr(sign + 3);
+      pattern.nan = kind == "NaN";
+      pattern.zero_sign = kind == "±0";
+      if (!pattern.nan && !pattern.zero_sign) pattern.bound = std::stod(kind);
       text.resize(sign);
     }
     const size_t inner = text.find('(');
@@ -72,11 +77,13 @@ bool Known::leads_to(const Program& program, const ValueId& id, const std::strin
   });
 }
 
-bool Known::matches(const Program& program, size_t index) const {
+bool Known::matches(const Program& program, size_t index, const Difference& difference) const {
   const Step& step = program.steps[index];
   const std::string name = short_name(step.op);
   for (const Pattern& pattern : patterns_) {
     if (pattern.zero_sign || pattern.op != name) continue;
+    if (pattern.nan && difference.kind.find("NaN") == std::string::npos) continue;
+    if (std::isfinite(pattern.bound) && !(difference.distance <= pattern.bound)) continue;
     if (pattern.under.empty() || leads_to(program, {static_cast<int>(index), 0}, pattern.under, 4)) {
       if (pattern.under.empty()) return true;
       for (const Operand& operand : step.operands) {
@@ -93,7 +100,7 @@ bool Known::explains(const Program& program, const Difference& difference) const
   std::vector<bool> touched(program.steps.size());
   bool any = false, in_gradient = false;
   for (size_t i = 0; i < program.steps.size(); ++i) {
-    touched[i] = matches(program, i);
+    touched[i] = matches(program, i, difference);
     for (const Operand& operand : program.steps[i].operands) {
       if (operand.value && operand.value->step >= 0 && touched[static_cast<size_t>(operand.value->step)])
         touched[i] = true;

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
@@ -66,7 +67,7 @@ struct Variation {
   double noise_scale = 0.25;  // of the step's tolerance
   bool flush = false;         // subnormal numbers count as 0
   bool saturate = false;      // a conversion to integers gives the nearest integer, of NaN 0
-  bool wide = false;          // what adds up many numbers does it in f64
+  bool wide = false;          // what rounds computes in f64, and rounds its result
   bool nudge = false;         // the argument of a transcendental function is rounded
   int zero_sign = 0;          // 1 or -1: of the zeros that may have either
 };
@@ -75,6 +76,7 @@ struct Variation {
 struct Rounded {
   std::vector<std::vector<at::Tensor>> masks;
   std::vector<bool> transcendental;  // of one operand, and rounded where that is not a simple number
+  std::vector<std::vector<at::ScalarType>> types;  // of each result
 };
 
 struct Outcome {
@@ -153,7 +155,8 @@ struct Difference {
   int step = -1;  // the first step whose result differs; steps.size() for a gradient
   int index = 0;  // the result, or the leaf of a gradient
   int64_t element = -1;
-  std::string kind;  // "inf, not 100", for groups
+  std::string kind;            // "inf, not 100", for groups
+  double distance = INFINITY;  // the largest between two numbers
   std::string text;
   std::string what() const { return text; }
 };
@@ -175,7 +178,7 @@ std::string element_text(const Outcome& outcome, const Difference& difference);
 // The differences that the table of special values in docs/device.md names. In its last column `log(exp)` is
 // log of what exp has to do with, up to three operations before; `topk` any call of topk; `mul(Bool)` mul of
 // an operand of bool; `gradient(div)` a gradient through div; `fmax = ±0` that a zero which fmax gives may
-// have either sign.
+// have either sign; `rsqrt = NaN` that one of the two values is NaN, in a result that depends on rsqrt.
 class Known {
  public:
   explicit Known(const std::string& page);
@@ -187,10 +190,11 @@ class Known {
  private:
   struct Pattern {
     std::string op, under;
-    bool zero_sign = false;
+    bool zero_sign = false, nan = false;
+    double bound = INFINITY;  // of the distance between the two numbers
   };
   void add(const std::string& cell);
-  bool matches(const Program& program, size_t index) const;
+  bool matches(const Program& program, size_t index, const Difference& difference) const;
   bool leads_to(const Program& program, const ValueId& id, const std::string& name, int depth) const;
 
   std::vector<Pattern> patterns_;

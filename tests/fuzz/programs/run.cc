@@ -216,7 +216,7 @@ bool Execution::step(size_t index) {
   const bool sums = step.family != "pointwise" && step.family != "activation" && rounds && !step.in_place;
   try {
     if (!op) throw std::runtime_error("there is no operation " + step.op);
-    const bool widen = variation_.wide && sums;
+    const bool widen = variation_.wide && rounds && !step.in_place;
     const bool nudged =
         variation_.nudge && rounded_ != nullptr && rounded_->transcendental.at(index) && !step.in_place;
     const uint64_t noise = nudged                          ? 7 + index
@@ -227,12 +227,8 @@ bool Execution::step(size_t index) {
     std::vector<at::Tensor> results = tensors_of(stack);
     if (widen) {
       for (size_t i = 0; i < results.size(); ++i) {
-        const at::Tensor& mask = rounded_->masks.at(index)[i];
-        const at::ScalarType type = mask.defined() ? conformance::scalar_type(step.floating) : at::kDouble;
-        if (!results[i].defined()) continue;
-        if (results[i].scalar_type() == at::kDouble) results[i] = results[i].to(type);
-        if (results[i].scalar_type() == at::kComplexDouble)
-          results[i] = results[i].to(c10::toComplexType(type));
+        const at::ScalarType type = rounded_->types.at(index)[i];
+        if (results[i].defined() && results[i].scalar_type() != type) results[i] = results[i].to(type);
       }
     }
     outcome_.results.push_back(results);
@@ -425,9 +421,13 @@ Rounded find_rounded(const Program& program) {
   for (size_t i = 0; i < program.steps.size() && execution.step(i); ++i) {
     rounded.masks.push_back(execution.rounded_of(i));
     rounded.transcendental.push_back(execution.is_transcendental(i));
+    rounded.types.emplace_back();
+    for (const at::Tensor& result : execution.outcome().results[i])
+      rounded.types.back().push_back(result.defined() ? result.scalar_type() : at::kDouble);
   }
   rounded.masks.resize(program.steps.size());
   rounded.transcendental.resize(program.steps.size());
+  rounded.types.resize(program.steps.size());
   return rounded;
 }
 

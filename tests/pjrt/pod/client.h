@@ -82,7 +82,9 @@ class Client {
   const Settings& settings() const { return settings_; }
   const std::vector<Device*>& devices() const { return all_; }
   const std::vector<Device*>& local_devices() const { return local_; }
-  Device& device(int id) const { return *all_[static_cast<size_t>(id)]; }
+  // By the pod's own number.
+  Device& device(int number) const { return *all_[static_cast<size_t>(number)]; }
+  const Layout& layout() const { return layout_; }
 
   // A dense copy of the host's value.
   Result<std::unique_ptr<Buffer>> put(const void* data, Shape shape, const Device& device);

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <string_view>
 
+#include "sluice/base/text/strings.h"
 #include "tests/pjrt/pod/layout.h"
 #include "tests/pjrt/pod/settings.h"
+#include "tests/pjrt/pod/slices.h"
 
 namespace emulated_pod {
 namespace {
@@ -42,11 +44,12 @@ int columns(int count) {
 void place_on_tpu(Description& device, const Settings& settings, const Layout& layout, int local) {
   const int cores = settings.cores_per_chip(layout.count(device.worker));
   const int chips = layout.count(device.worker) / cores;
-  const int wide = columns(chips), high = (chips + wide - 1) / wide, hosts = columns(layout.workers());
+  const int workers = layout.workers() / settings.slices, worker = device.worker % workers;
+  const int wide = columns(chips), high = (chips + wide - 1) / wide, hosts = columns(workers);
   const int chip = local / cores;
   device.on_tpu = true;
-  device.coords[0] = device.worker % hosts * wide + chip % wide;
-  device.coords[1] = device.worker / hosts * high + chip / wide;
+  device.coords[0] = worker % hosts * wide + chip % wide;
+  device.coords[1] = worker / hosts * high + chip / wide;
   device.core_on_chip = local % cores;
 }
 
@@ -100,6 +103,12 @@ void Description::name_attributes() {
   core.int64_value = core_on_chip;
   core.value_size = 1;
   attributes = {place, core};
+  if (slice < 0) return;
+  auto index = attribute("slice_index");
+  index.type = c::kInt64;
+  index.int64_value = slice;
+  index.value_size = 1;
+  attributes.push_back(index);
 }
 
 std::deque<Device> make_devices(const Settings& settings, const Layout& layout) {
@@ -107,7 +116,8 @@ std::deque<Device> make_devices(const Settings& settings, const Layout& layout) 
   for (int worker = 0; worker < layout.workers(); ++worker) {
     for (int local = 0; local < layout.count(worker); ++local) {
       Device& device = devices.emplace_back();
-      device.description.id = layout.first(worker) + local;
+      device.description.id = outer_id(layout, settings.slices, layout.first(worker) + local);
+      if (settings.slices > 1) device.description.slice = slice_of_worker(layout, settings.slices, worker);
       device.description.worker = worker;
       device.description.kind = settings.kind();
       if (settings.platform == "tpu") place_on_tpu(device.description, settings, layout, local);

@@ -63,6 +63,7 @@ struct Description {
   bool on_tpu = false;
   int64_t coords[3] = {};
   int64_t core_on_chip = 0;
+  int64_t slice = -1;  // of several; else -1
   std::vector<c::PJRT_NamedValue> attributes;
 
   void name_attributes();

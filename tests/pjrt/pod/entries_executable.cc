@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "tests/pjrt/pod/entry.h"
+#include "tests/pjrt/pod/slices.h"
 
 namespace emulated_pod {
 namespace {
@@ -18,9 +19,11 @@ c::PJRT_LoadedExecutable* new_loaded(Client& client, std::shared_ptr<Executable>
 Status client_compile(c::PJRT_Client_Compile_Args& args) {
   const std::string_view format(args.program->format, args.program->format_size);
   if (format != "mlir") return fail(Code::kInvalidArgument, "Unknown program format '", format, "'.");
+  const Client& client = of(args.client);
+  SLUICE_TRY(const std::string options, with_inner_ids({args.compile_options, args.compile_options_size},
+                                                       client.layout(), client.settings().slices));
   Writer body;
-  body.text({args.program->code, args.program->code_size})
-      .text({args.compile_options, args.compile_options_size});
+  body.text({args.program->code, args.program->code_size}).text(options);
   SLUICE_TRY(auto executable, of(args.client).obtain(Kind::kCompile, body.take()));
   args.executable = new_loaded(of(args.client), std::move(executable));
   return {};

@@ -9,6 +9,8 @@
 // EMULATED_POD_TIMEOUT        seconds that a late worker is waited for (300)
 // EMULATED_POD_PROCESS_INDEX, EMULATED_POD_PROCESSES  what the platform's own settings say is not asked
 // EMULATED_POD_KV_TRY_GET     0: a CUDA plugin that does not know the callback kv_try_get
+// MEGASCALE_NUM_SLICES, MEGASCALE_SLICE_ID, MEGASCALE_COORDINATOR_ADDRESS: several slices, as to libtpu; its
+//                             other variables then describe one slice
 // EMULATED_POD_PROFILER       bytes of the table of a profiler's extension that is there then
 // EMULATED_POD_CPU_PLUGIN     XLA's CPU plugin; else the one that Sluice finds
 #pragma once
@@ -26,7 +28,8 @@ namespace c = sluice::pjrt::c;
 
 struct Settings {
   std::string platform = "tpu";
-  int worker = 0, workers = 1;
+  int worker = 0, workers = 1;    // of all slices
+  int slices = 1;                 // each with the same number of workers
   int devices = 8;                // of this process
   int cores = 0;                  // on a chip; 0: two where the devices are even in number
   std::vector<int> hardware_ids;  // of this process's devices; empty: 0, 1 …

@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "sluice/base/environment.h"
+#include "sluice/base/text/strings.h"
 #include "tests/pjrt/pod/settings.h"
 
 namespace emulated_pod {
@@ -96,12 +97,27 @@ Status read_processes(Settings& settings) {
   return {};
 }
 
+// The place of this process's slice among several. Before, worker and count are the slice's.
+Status read_slices(Settings& settings) {
+  SLUICE_TRY(const auto count, environment_number("MEGASCALE_NUM_SLICES", 1, 256));
+  SLUICE_TRY(const auto slice, environment_number("MEGASCALE_SLICE_ID", 0, 255));
+  if (!count || *count == 1) return {};
+  if (!slice || *slice >= *count || !environment("MEGASCALE_COORDINATOR_ADDRESS"))
+    return fail(Code::kInvalidArgument, "several slices need MEGASCALE_COORDINATOR_ADDRESS and a ",
+                "MEGASCALE_SLICE_ID below MEGASCALE_NUM_SLICES");
+  settings.worker += static_cast<int>(*slice) * settings.workers;
+  settings.workers *= static_cast<int>(*count);
+  settings.slices = static_cast<int>(*count);
+  return {};
+}
+
 }  // namespace
 
 Status read_tpu(Settings& settings) {
   // A host's own metadata may hold the bounds as well: these two are what makes a process one of several.
   const bool per_chip = environment("CLOUD_TPU_TASK_ID") || environment("TPU_PROCESS_ADDRESSES");
-  return per_chip ? read_processes(settings) : read_hosts(settings);
+  SLUICE_OK(per_chip ? read_processes(settings) : read_hosts(settings));
+  return read_slices(settings);
 }
 
 }  // namespace emulated_pod
