@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 PRESET ?= release
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build quickstart check test fuzz site gpu-kit test-gpu-kit test-partitioned test-pod test-plugin test-torch test-slurm install dist wheel test-dist release format clean
+.PHONY: help setup build quickstart check test fuzz site gpu-kit test-gpu-kit test-partitioned test-pod test-plugin test-torch test-slurm install dist wheel test-dist image test-image release format clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 20
@@ -60,6 +60,12 @@ wheel: ## the wheel alone
 
 test-dist: ## what `make dist` made, in bare roots made with debootstrap (as root; SUITES="bookworm jammy")
 	@tests/install/dist_test.sh $(SUITES)
+
+image: ## an OCI image with what `make dist` packs, in build/dist (as root, with Debian's mmdebstrap and umoci)
+	@scripts/image
+
+test-image: ## what `make image` made: trains in it as a plain user with a read-only root (as root)
+	@tests/install/image_test.sh
 
 release: ## the files of a release with sums, in out/release (KEY=secret key of minisign signs them)
 	@scripts/release $(if $(KEY),--key "$(KEY)")

@@ -1,9 +1,11 @@
 """Hooks of mkdocs.yml: a page may link to any file of the repository, as it does on the web page of a repository.
 
 README, CONTRIBUTING and the like become pages, and so does every file and folder that a page links to: source/PATH. The
-public headers get a page of their own, with links into what Doxygen made of them (scripts/site_api.py).
+public headers get a page of their own, with links into what Doxygen made of them (scripts/site_api.py). The header of
+each page has the version of the sources.
 """
 
+import json
 import posixpath
 import re
 import xml.etree.ElementTree as ElementTree
@@ -84,13 +86,26 @@ def folder_page(path):
     return head + "\n## Files\n\n" + "\n".join(f"- [{name}]({name.rstrip('/')})" for name in names) + "\n"
 
 
+def notebook_page(text):
+    """The cells of a notebook: its text, and its code in blocks."""
+    parts = []
+    for cell in json.loads(text)["cells"]:
+        body = "".join(cell["source"])
+        language = "bash" if body.startswith("%%bash\n") else "python"
+        body = body.removeprefix("%%bash\n")
+        parts.append(body if cell["cell_type"] == "markdown" else f"```{language}\n{body}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
 def source_page(path):
-    """What stands on the page of a file or folder: text with links as in the repository, or code."""
+    """The page of a file or folder: text with links as in the repository, or code."""
     file = ROOT / path
     if file.is_dir():
         return folder_page(path)
     if path.endswith(".md"):
         return file.read_text()
+    if path.endswith(".ipynb"):
+        return notebook_page(file.read_text())
     return f"# {path}\n\n~~~~~~{LANGUAGES.get(file.suffix, 'text')}\n{file.read_text(errors='replace')}~~~~~~\n"
 
 
@@ -101,7 +116,7 @@ def source_pages(pages):
         path = todo.pop().removesuffix("/README.md")
         if path not in texts and path not in ROOT_PAGES:
             texts[path] = source_page(path)
-            if (ROOT / path).is_dir() or path.endswith(".md"):
+            if (ROOT / path).is_dir() or path.endswith((".md", ".ipynb")):
                 todo += linked_from(path, texts[path])
     return texts
 
@@ -130,6 +145,15 @@ def first_sentence(header):
     paragraph = re.split(r"^//\s*$", comment, maxsplit=1, flags=re.MULTILINE)[0]
     text = " ".join(line.removeprefix("//").strip() for line in paragraph.splitlines())
     return re.split(r"(?<=\.)\s", text, maxsplit=1)[0].rstrip(":").replace("|", "\\|").replace("<", "&lt;")
+
+
+def version():
+    return re.search(r"^project\(sluice VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
+
+
+def on_config(config):
+    config.site_name = f"Sluice {version()}"
+    return config
 
 
 def on_files(files, config):
