@@ -3,7 +3,7 @@
 #
 # One room of the house: the static library sluice_NAME and, with tests on, one test binary sluice_NAME_test
 # (OPTIMIZED_TESTS: as OPTIMIZED of sluice_test). A room with TORCH sees LibTorch's headers and is built in unity files
-# (one such file costs 10 to 26 s). One with SOME_TORCH uses a piece of it that needs no sanitizer of its own: it is built
+# even with CMAKE_UNITY_BUILD=OFF. One with SOME_TORCH uses a piece of it that needs no sanitizer of its own: it is built
 # wherever LibTorch is found, so also for the thread sanitizer.
 function(sluice_room name)
   cmake_parse_arguments(room "TORCH;SOME_TORCH;OPTIMIZED_TESTS" "" "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES" ${ARGN})
