@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -13,6 +14,12 @@ namespace sluice::base {
 
 void name_thread(const std::string& name) {
   ::pthread_setname_np(::pthread_self(), name.substr(0, 15).c_str());
+}
+
+void lower_thread_priority() {
+  constexpr int kNice = 10;
+  // On Linux, 0 stands for the calling thread. To give time away is always allowed.
+  if (::getpriority(PRIO_PROCESS, 0) < kNice) static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNice));
 }
 
 size_t available_processors() {

@@ -15,6 +15,10 @@ namespace sluice::base {
 // Names the calling thread in debuggers and top; the system keeps the first 15 characters.
 void name_thread(const std::string& name);
 
+// Lets all other threads go first where processors are short: the calling thread, and the threads that it
+// starts, get a tenth of the usual weight (nice 10) until they end.
+void lower_thread_priority();
+
 // Returns the number of processors that this process may use, at least 1.
 size_t available_processors();
 

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <thread>
 #include <vector>
 
 namespace sluice::base {
@@ -41,6 +43,17 @@ TEST(ParallelFor, VisitsEachIndexOnce) {
   parallel_for(pool, visits.size(), [&](size_t i) { ++visits[i]; });
   for (auto& count : visits) EXPECT_EQ(count.load(), 1);
   parallel_for(pool, 0, [](size_t) { FAIL(); });
+}
+
+TEST(Thread, OnlyTheCallersPriorityFalls) {
+  const int before = getpriority(PRIO_PROCESS, 0);
+  int after = 0;
+  std::thread([&after] {
+    lower_thread_priority();
+    after = getpriority(PRIO_PROCESS, 0);
+  }).join();
+  EXPECT_GE(after, 10);
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), before);
 }
 
 TEST(Thread, AtLeastOneProcessor) { EXPECT_GE(available_processors(), 1u); }

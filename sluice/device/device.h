@@ -130,7 +130,8 @@ class Fetch {
   std::shared_ptr<State> state_;
 };
 // Starts copying a tensor's value to the host. A pending value is copied after the next cut. Neither records
-// nor waits. Later writes to the tensor do not change the fetched value.
+// nor waits. Later writes to the tensor do not change the fetched value: a program that replaces the value in
+// its memory begins when the copy has ended, so a fetch takes no memory of the devices.
 Fetch fetch(const at::Tensor& tensor);
 
 // Returns the value of one of this process's replicas, on the host; the other replicas may differ. Cuts and

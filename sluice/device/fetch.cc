@@ -20,13 +20,23 @@
 #include "sluice/device/transfer.h"
 
 namespace sluice {
+namespace {
+
+// Returns what is known of a value, without its buffers.
+device::DataPtr facts_of(const device::Data& data) {
+  auto facts = c10::make_intrusive<device::Data>();
+  facts->renew(data, data.launch);
+  return facts;
+}
+
+}  // namespace
 
 // The state of one fetch. A tensor that was pending holds its own handle until a cut gives it data; then the
 // copies start.
 struct Fetch::State {
   std::mutex mutex;
   at::Tensor pending;
-  device::DataPtr data;
+  device::DataPtr data;         // once the copies have started, only the facts of the value
   std::vector<size_t> buffers;  // the numbers of the buffers that are copied
   std::vector<at::Tensor> hosts;
   std::vector<pjrt::Event> copied;
@@ -47,7 +57,9 @@ struct Fetch::State {
       if (!copied[i].ready()) copied[i].on_ready([host = hosts[i]](const base::Status&) {});
   }
 
-  // Starts the copies if the value is on the device by now. The caller holds `mutex`.
+  // Starts the copies if the value is on the device by now. The caller holds `mutex`. Then the fetch lets go
+  // of the buffers: the plugin lets a program that overwrites them wait for the copies, so the devices need
+  // no memory for a second value.
   bool start() {
     if (!copied.empty()) return true;
     if (pending.defined()) {
@@ -68,6 +80,7 @@ struct Fetch::State {
       copied.push_back(std::move(*copy));
       hosts.push_back(std::move(host));
     }
+    data = facts_of(*data);
     return true;
   }
 
@@ -152,8 +165,7 @@ std::vector<at::Tensor> Fetch::get() const {
   std::scoped_lock lock(state_->mutex);
   if (!state_->start()) {
     sync("fetch");
-    state_->start();
-    if (state_->data) device::check_has_value(*state_->data);
+    if (!state_->start() && state_->data) device::check_has_value(*state_->data);
   }
   const base::Span span("wait for a value");
   for (pjrt::Event& event : state_->copied) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <thread>
 
+#include "sluice/device/storage.h"
 #include "tests/device/support.h"
 
 namespace sluice::tests {
@@ -297,6 +298,25 @@ TEST(Fetch, DoesNotWaitAndKeepsTheValueOfItsMoment) {
   sync();
   expect_same(fetched.get().at(0), ramp({3}) * 2, 0);
   expect_same(y, ramp({3}) * 2 + 200, 0);
+}
+
+// A checkpoint is fetched while the next step runs. That must need no memory for a second copy of the
+// weights.
+TEST(Fetch, LeavesTheMemoryToWhatReplacesTheValue) {
+  if (on_cpu()) GTEST_SKIP();
+  constexpr int64_t kElements = 1 << 20;
+  torch::Tensor x = torch::zeros({kElements}, test_device());
+  sync();
+  for (int i = 0; i < 20; ++i) {
+    const device::Data* const memory = device::LazyStorage::of(x)->data.get();
+    const Fetch fetched = fetch(x);
+    x.add_(1);
+    sync();
+    EXPECT_EQ(device::LazyStorage::of(x)->data.get(), memory) << "round " << i;
+    const std::vector<torch::Tensor> found = fetched.get();
+    for (const torch::Tensor& value : found)
+      expect_same(value, torch::full({kElements}, static_cast<float>(i)), 0);
+  }
 }
 
 // AddressSanitizer sees a copy to memory that is free.

@@ -12,6 +12,8 @@ CheckpointWriter::~CheckpointWriter() {
 
 base::Status CheckpointWriter::write_now(Snapshot& snapshot, const std::vector<std::string>& folders) {
   settle(snapshot);
+  // From here on this thread holds no lock of the device, and the training's threads go first.
+  base::lower_thread_priority();
   if (snapshot.pieces) return write_shared_checkpoint(snapshot, folders, *peers_, copy_);
   SLUICE_OK(write_checkpoints(snapshot, folders));
   if (!copy_.begin) return {};
