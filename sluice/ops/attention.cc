@@ -92,13 +92,13 @@ Values attention_with_dropout_backward(Emit& e) {
   return marked_gradient(e, read_with_dropout(e, e.tensor("state")));
 }
 
-std::string probability(const NumberOf& number) {
+std::string dropout_probability(const NumberOf& number) {
   const double p = number("dropout_p");
   return p >= 0 && p <= 1 ? "" : base::str("expected a probability dropout_p in [0, 1], found ", p);
 }
 
 constexpr std::string_view kConstants = "dropout_p scale";
-const Row kRows[] = {
+const Row kAttentionRows[] = {
     {.name = "aten::_scaled_dot_product_flash_attention_for_cpu",
      .emit = attention_forward,
      .constants = kConstants},
@@ -109,7 +109,7 @@ const Row kRows[] = {
      .emit = attention_with_dropout,
      .constants = "scale",
      .random = true,
-     .numbers = probability},
+     .numbers = dropout_probability},
     {.name = "sluice::attention_with_dropout_backward",
      .emit = attention_with_dropout_backward,
      .constants = "scale"},
@@ -117,6 +117,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> attention_rows() { return kRows; }
+std::span<const Row> attention_rows() { return kAttentionRows; }
 
 }  // namespace sluice::ops

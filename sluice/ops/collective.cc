@@ -214,7 +214,7 @@ Values permute_row(Emit& e) {
 
 Values replica_id_row(Emit& e) { return {e.replica_id()}; }
 
-constexpr Row kRows[] = {
+constexpr Row kCollectiveRows[] = {
     {.name = "sluice::all_reduce", .emit = reduce_row},
     {.name = "sluice::all_gather", .emit = gather_row},
     {.name = "sluice::reduce_scatter", .emit = scatter_row},
@@ -246,6 +246,6 @@ Values all_reduce(Emit& e, const Values& values, Reduction reduction, const Dims
   return results;
 }
 
-std::span<const Row> collective_rows() { return kRows; }
+std::span<const Row> collective_rows() { return kCollectiveRows; }
 
 }  // namespace sluice::ops

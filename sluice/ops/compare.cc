@@ -40,7 +40,7 @@ Values isinf(Emit& e) {
 Values isposinf(Emit& e) { return is_infinity(e, true, false); }
 Values isneginf(Emit& e) { return is_infinity(e, false, true); }
 
-const Row kRows[] = {
+const Row kCompareRows[] = {
     {.name = "aten::eq.Scalar", .emit = comparison<Compare::kEq>},
     {.name = "aten::eq.Tensor", .emit = comparison<Compare::kEq>},
     {.name = "aten::ge.Scalar", .emit = comparison<Compare::kGe>},
@@ -65,6 +65,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> compare_rows() { return kRows; }
+std::span<const Row> compare_rows() { return kCompareRows; }
 
 }  // namespace sluice::ops

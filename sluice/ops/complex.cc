@@ -31,7 +31,7 @@ Values polar(Emit& e) {
 
 Values conjugate(Emit& e) { return {e.b.conjugate(e.tensor("self"))}; }
 
-constexpr Row kRows[] = {
+constexpr Row kComplexRows[] = {
     {.name = "aten::complex", .emit = complex},
     {.name = "aten::polar", .emit = polar},
     {.name = "aten::_conj_physical", .emit = conjugate},
@@ -192,6 +192,6 @@ bool takes_complex(const Row& row) {
   return std::binary_search(kTakeComplex.begin(), kTakeComplex.end(), row.name);
 }
 
-std::span<const Row> complex_rows() { return kRows; }
+std::span<const Row> complex_rows() { return kComplexRows; }
 
 }  // namespace sluice::ops

@@ -138,7 +138,7 @@ Values triangle_indices(Emit& e, bool lower) {
 Values tril_indices(Emit& e) { return triangle_indices(e, true); }
 Values triu_indices(Emit& e) { return triangle_indices(e, false); }
 
-const Row kRows[] = {
+const Row kCreateRows[] = {
     {.name = "aten::arange.start_step", .emit = arange, .constants = "start end step"},
     {.name = "aten::eye", .emit = eye},
     {.name = "aten::eye.m", .emit = eye_m},
@@ -156,6 +156,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> create_rows() { return kRows; }
+std::span<const Row> create_rows() { return kCreateRows; }
 
 }  // namespace sluice::ops

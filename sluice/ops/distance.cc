@@ -142,7 +142,7 @@ Values pdist_backward(Emit& e) {
   return {to(b, grad, e.tensor("self").dtype())};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kDistanceRows[] = {
     {.name = "aten::_cdist_forward", .emit = cdist, .constants = "p"},
     {.name = "aten::_cdist_backward", .emit = cdist_backward, .constants = "p"},
     {.name = "aten::_pdist_forward", .emit = pdist, .constants = "p"},
@@ -151,6 +151,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> distance_rows() { return kRows; }
+std::span<const Row> distance_rows() { return kDistanceRows; }
 
 }  // namespace sluice::ops

@@ -20,6 +20,9 @@ using stablehlo::Type;
 using stablehlo::Value;
 using stablehlo::Values;
 
+// Returns a number of a dimension or element, which is never negative, as an index of a vector.
+inline size_t at(int64_t number) { return static_cast<size_t>(number); }
+
 // Returns a type in the form that LibTorch's users know: "Float[2, 3]". For messages.
 std::string in_words(const Type& type);
 inline std::string in_words(const Value& value) { return in_words(value.type()); }

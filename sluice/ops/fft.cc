@@ -106,7 +106,7 @@ Values c2r(Emit& e) {
   return {normalized(e, along(b, inner, last, Fft::kRealInverse, length), n, n)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kFftRows[] = {
     {.name = "aten::_fft_c2c", .emit = c2c},
     {.name = "aten::_fft_c2r", .emit = c2r},
     {.name = "aten::_fft_r2c", .emit = r2c},
@@ -114,6 +114,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> fft_rows() { return kRows; }
+std::span<const Row> fft_rows() { return kFftRows; }
 
 }  // namespace sluice::ops

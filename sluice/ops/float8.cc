@@ -65,7 +65,7 @@ Values scaled_mm(Emit& e) {
   return {to(b, product, dtype)};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kFloat8Rows[] = {
     {.name = "aten::_scaled_mm", .emit = scaled_mm},
 };
 
@@ -97,6 +97,6 @@ bool takes_float8(const Row& row) {
   return std::binary_search(kTakeFloat8.begin(), kTakeFloat8.end(), row.name);
 }
 
-std::span<const Row> float8_rows() { return kRows; }
+std::span<const Row> float8_rows() { return kFloat8Rows; }
 
 }  // namespace sluice::ops

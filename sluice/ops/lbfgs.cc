@@ -53,10 +53,10 @@ Values direction(Emit& e) {
   });
 }
 
-constexpr Row kRows[] = {{.name = "sluice::lbfgs_direction", .emit = direction}};
+constexpr Row kLbfgsRows[] = {{.name = "sluice::lbfgs_direction", .emit = direction}};
 
 }  // namespace
 
-std::span<const Row> lbfgs_rows() { return kRows; }
+std::span<const Row> lbfgs_rows() { return kLbfgsRows; }
 
 }  // namespace sluice::ops

@@ -156,7 +156,7 @@ Values cross(Emit& e) {
 }
 
 constexpr std::string_view kFactors = "beta alpha";
-constexpr Row kRows[] = {
+constexpr Row kMatmulRows[] = {
     {.name = "aten::mm", .emit = mm},
     {.name = "aten::bmm", .emit = bmm},
     {.name = "aten::addmm", .emit = addmm, .constant_if_zero = "beta", .constant_if_one = kFactors},
@@ -172,6 +172,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> matmul_rows() { return kRows; }
+std::span<const Row> matmul_rows() { return kMatmulRows; }
 
 }  // namespace sluice::ops

@@ -505,7 +505,7 @@ Values masked_fill(Emit& e) {
   return {e.b.select(v[0], v[2], v[1])};
 }
 
-const Row kRows[] = {
+const Row kPointwiseRows[] = {
     {.name = "aten::abs", .emit = abs},
     {.name = "aten::acos", .emit = float_unary<acos>},
     {.name = "aten::acosh", .emit = float_unary<acosh>},
@@ -633,6 +633,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> pointwise_rows() { return kRows; }
+std::span<const Row> pointwise_rows() { return kPointwiseRows; }
 
 }  // namespace sluice::ops

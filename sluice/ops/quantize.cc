@@ -162,7 +162,7 @@ Values learnable_backward(Emit& e) {
           sum(of_zero, "zero_point")};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kQuantizeRows[] = {
     {.name = "aten::fake_quantize_per_tensor_affine_cachemask", .emit = per_tensor},
     {.name = "aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
      .emit = per_tensor_of_tensors},
@@ -177,6 +177,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> quantize_rows() { return kRows; }
+std::span<const Row> quantize_rows() { return kQuantizeRows; }
 
 }  // namespace sluice::ops

@@ -270,7 +270,7 @@ std::string interval(const NumberOf& number) {
                 number("from"));
 }
 
-const Row kRows[] = {
+const Row kRandomRows[] = {
     {.name = "aten::bernoulli", .emit = bernoulli_of_self, .random = true},
     {.name = "aten::bernoulli.p",
      .emit = bernoulli,
@@ -310,6 +310,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> random_rows() { return kRows; }
+std::span<const Row> random_rows() { return kRandomRows; }
 
 }  // namespace sluice::ops

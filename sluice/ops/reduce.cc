@@ -432,7 +432,7 @@ Values renorm(Emit& e) {
   return {to(b, b.multiply(wide, b.broadcast_in_dim(factor, x.dims(), {dim})), x.dtype())};
 }
 
-const Row kRows[] = {
+const Row kReduceRows[] = {
     {.name = "aten::all", .emit = quantifier_all<&Builder::reduce_and>},
     {.name = "aten::all.dim", .emit = quantifier_dim<&Builder::reduce_and>},
     {.name = "aten::all.dims", .emit = quantifier_dims<&Builder::reduce_and>},
@@ -478,6 +478,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> reduce_rows() { return kRows; }
+std::span<const Row> reduce_rows() { return kReduceRows; }
 
 }  // namespace sluice::ops

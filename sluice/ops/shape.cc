@@ -6,8 +6,6 @@
 namespace sluice::ops {
 namespace {
 
-size_t at(int64_t i) { return static_cast<size_t>(i); }
-
 // ---- joining and repeating ----
 
 // PyTorch ignores 1-d tensors without elements, no matter which shape the other tensors have.
@@ -380,7 +378,7 @@ Values unfold_backward(Emit& e) {
   return {to(b, total, grad.dtype())};
 }
 
-const Row kRows[] = {
+const Row kShapeRows[] = {
     {.name = "aten::cat", .emit = cat},
     {.name = "aten::channel_shuffle", .emit = channel_shuffle},
     {.name = "aten::constant_pad_nd", .emit = constant_pad, .constant_if_zero = "value"},
@@ -414,6 +412,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> shape_rows() { return kRows; }
+std::span<const Row> shape_rows() { return kShapeRows; }
 
 }  // namespace sluice::ops

@@ -295,7 +295,7 @@ Values emit_grow(Emit& e) { return {pad_to(e.b, flatten(e.b, e.tensor("self"), {
 // barrier.
 Values emit_hold(Emit& e) { return e.b.optimization_barrier(e.tensors("tensors")); }
 
-constexpr Row kRows[] = {
+constexpr Row kViewRows[] = {
     {.name = "sluice::hold", .emit = emit_hold},
     {.name = "sluice::view", .emit = emit_read},
     {.name = "sluice::view_write", .emit = emit_write},
@@ -310,6 +310,6 @@ constexpr Row kRows[] = {
 
 }  // namespace view
 
-std::span<const Row> view_rows() { return view::kRows; }
+std::span<const Row> view_rows() { return view::kViewRows; }
 
 }  // namespace sluice::ops

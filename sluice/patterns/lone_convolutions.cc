@@ -32,9 +32,9 @@ std::optional<Sides> sides_of(const Operation& op) {
   return std::nullopt;
 }
 
-// Sets of values that have the same order in memory. Each set lists the users that want an order of their
-// own.
-class Sets {
+// OrderSets of values that have the same order in memory. Each set lists the users that want an order of
+// their own.
+class OrderSets {
  public:
   void join(Value a, Value b) { parents_[root(a.id())] = root(b.id()); }
   void add_user(Value v, const std::string& user) { users_.emplace_back(v, user); }
@@ -61,7 +61,7 @@ class Sets {
 };
 
 // Adds a convolution: a layer's forward pass and gradients count as one user of an activation.
-void add_convolution(Sets& sets, const Operation& op, const Sides& sides) {
+void add_convolution(OrderSets& sets, const Operation& op, const Sides& sides) {
   const auto text = [](const stablehlo::Dims& dims) { return base::join(dims, ","); };
   const std::string layer =
       base::str(text(sides.x[0].dims()), " ", text(sides.w.dims()), " ", text(sides.y[0].dims()), " ",
@@ -87,7 +87,7 @@ bool same_but_for_ones(Value a, Value b) {
   return without_ones(a.dims()) == without_ones(b.dims());
 }
 
-void add_operation(Sets& sets, const Operation& op) {
+void add_operation(OrderSets& sets, const Operation& op) {
   if (const auto sides = sides_of(op)) return add_convolution(sets, op, *sides);
   // The operands and results of these operations may have any order.
   if (op.is("stablehlo.broadcast_in_dim") || op.is("stablehlo.reduce") || op.is("stablehlo.constant")) return;
@@ -112,7 +112,7 @@ void add_operation(Sets& sets, const Operation& op) {
 }  // namespace
 
 LoneConvolutions::LoneConvolutions(const stablehlo::Rewriter& r) {
-  Sets sets;
+  OrderSets sets;
   for (const auto& op : r.operations()) add_operation(sets, *op);
   sets.settle();
   std::unordered_set<int32_t> theirs;  // the sets of lone convolutions

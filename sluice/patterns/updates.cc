@@ -196,9 +196,9 @@ std::vector<const Operation*> ends_in_themselves(const Rewriter& r) {
 }
 
 // Disjoint sets of numbers that can be joined.
-class Sets {
+class DisjointSets {
  public:
-  explicit Sets(size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
+  explicit DisjointSets(size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), size_t{0}); }
   size_t find(size_t i) {
     while (parent_[i] != i) i = parent_[i] = parent_[parent_[i]];
     return i;
@@ -213,7 +213,7 @@ class Sets {
 std::vector<Member> find_members(const Rewriter& r) {
   const std::vector<const Operation*> chosen = ends_in_themselves(r);
   std::unordered_map<int32_t, size_t> maker;  // by value: the index of the operation in `chosen`
-  Sets connected(chosen.size());
+  DisjointSets connected(chosen.size());
   for (size_t i = 0; i < chosen.size(); ++i) {
     for (const Value v : chosen[i]->operands)
       if (const auto found = maker.find(v.id()); found != maker.end()) connected.join(found->second, i);

@@ -109,7 +109,7 @@ class BlockUpload : public Upload {
   std::vector<std::string> blocks_;  // their ids
 };
 
-std::string account_of(const std::string& bucket) { return bucket.substr(0, bucket.find('/')); }
+std::string account_in(const std::string& bucket) { return bucket.substr(0, bucket.find('/')); }
 
 }  // namespace
 
@@ -117,7 +117,7 @@ Azure::Azure(AzureSettings settings, std::shared_ptr<Http> http)
     : settings_(std::move(settings)), http_(std::move(http)) {}
 
 std::string Azure::address(const ObjectName& name) const {
-  const std::string account = account_of(name.bucket);
+  const std::string account = account_in(name.bucket);
   const std::string container = percent_encode(name.bucket.substr(account.size() + 1));
   return settings_.place_of(account) + "/" + container +
          (name.object.empty() ? "" : "/" + percent_encode_path(name.object));
@@ -126,7 +126,7 @@ std::string Azure::address(const ObjectName& name) const {
 Access Azure::access_to(const ObjectName& name) const {
   Access access{http_, nullptr};
   if (!settings_.endpoint.empty()) access.direct = is_loopback(host_of_url(settings_.endpoint).value_or(""));
-  const std::string account = account_of(name.bucket);
+  const std::string account = account_in(name.bucket);
   const std::lock_guard lock(mutex_);
   auto& signer = signers_[account];
   if (signer == nullptr) signer = std::make_shared<AzureSigner>(account, settings_);
@@ -208,7 +208,7 @@ base::Result<std::unique_ptr<Upload>> Azure::start_upload(const ObjectName& name
 }
 
 bool Azure::copies(const ObjectName& from, const ObjectName& to) const {
-  return from.scheme == to.scheme && account_of(from.bucket) == account_of(to.bucket);
+  return from.scheme == to.scheme && account_in(from.bucket) == account_in(to.bucket);
 }
 
 base::Result<ObjectFacts> Azure::copy(const ObjectName& from, const ObjectName& to,
@@ -219,7 +219,7 @@ base::Result<ObjectFacts> Azure::copy(const ObjectName& from, const ObjectName& 
   request.method = "PUT";
   request.headers = condition_headers(options);
   // The signature is valid only for its own account.
-  const bool ours = settings_.account.empty() || settings_.account == account_of(from.bucket);
+  const bool ours = settings_.account.empty() || settings_.account == account_in(from.bucket);
   request.headers.push_back("x-ms-copy-source: " + address(from) +
                             (settings_.sas.empty() || !ours ? "" : "?" + settings_.sas));
   request.headers.push_back("x-ms-source-if-match: " + source.generation);

@@ -14,7 +14,7 @@ tl::unexpected<Error> unsound_avif(avifResult result) {
   return base::fail(Code::kDataLoss, "not a valid AVIF: ", avifResultToString(result));
 }
 
-using Decoder = std::unique_ptr<avifDecoder, decltype(&avifDecoderDestroy)>;
+using AvifDecoder = std::unique_ptr<avifDecoder, decltype(&avifDecoderDestroy)>;
 
 // Reads the header of an image of at most `pixels` pixels.
 avifResult parse(avifDecoder& decoder, std::string_view bytes, std::int64_t pixels, bool metadata = false) {
@@ -30,7 +30,7 @@ avifResult parse(avifDecoder& decoder, std::string_view bytes, std::int64_t pixe
 
 // Checks the size, because libavif calls an image above the limit damaged.
 base::Status check_size(std::string_view bytes) {
-  const Decoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
+  const AvifDecoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
   if (!decoder || parse(*decoder, bytes, AVIF_DEFAULT_IMAGE_SIZE_LIMIT) != AVIF_RESULT_OK) return {};
   return check_pixels(decoder->image->width, decoder->image->height);
 }
@@ -72,7 +72,7 @@ AvifMetadata metadata_of_avif(std::string_view bytes) {
   // libavif 0.11 takes the image's rotation from its Exif when it reads Exif, so the boxes are read before.
   AvifMetadata found;
   for (const bool metadata : {false, true}) {
-    const Decoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
+    const AvifDecoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
     if (!decoder || parse(*decoder, bytes, memory_limits().pixels, metadata) != AVIF_RESULT_OK) break;
     const avifImage& image = *decoder->image;
     if (!metadata) found.orientation = orientation_of(image);
@@ -88,7 +88,7 @@ bool is_avif(std::string_view bytes) {
 }
 
 base::Result<Pixels> decode_avif(std::string_view bytes, ColorModel model) {
-  const Decoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
+  const AvifDecoder decoder(avifDecoderCreate(), &avifDecoderDestroy);
   if (!decoder) return base::fail(Code::kResourceExhausted, "no memory for an AVIF decoder");
   auto result = parse(*decoder, bytes, memory_limits().pixels);
   if (result != AVIF_RESULT_OK) {

@@ -27,8 +27,6 @@ struct Convolution {
   bool transposed = false;
 };
 
-size_t at(int64_t i) { return static_cast<size_t>(i); }
-
 Convolution read(Emit& e, Value input, Value weight) {
   Convolution c;
   c.spatial = weight.rank() - 2;
@@ -247,13 +245,13 @@ Values convolution_backward(Emit& e) {
   return {grad_input, grad_weight, grad_bias};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kConvolutionRows[] = {
     {.name = "aten::convolution_overrideable", .emit = convolution},
     {.name = "aten::convolution_backward_overrideable", .emit = convolution_backward},
 };
 
 }  // namespace
 
-std::span<const Row> convolution_rows() { return kRows; }
+std::span<const Row> convolution_rows() { return kConvolutionRows; }
 
 }  // namespace sluice::ops

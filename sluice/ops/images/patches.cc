@@ -92,13 +92,13 @@ Values col2im(Emit& e) {
   return {given.rank() == 3 ? image : b.reshape(image, {c, size[0], size[1]})};
 }
 
-const Row kRows[] = {
+const Row kPatchesRows[] = {
     {.name = "aten::col2im", .emit = col2im},
     {.name = "aten::im2col", .emit = im2col},
 };
 
 }  // namespace
 
-std::span<const Row> patches_rows() { return kRows; }
+std::span<const Row> patches_rows() { return kPatchesRows; }
 
 }  // namespace sluice::ops

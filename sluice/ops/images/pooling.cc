@@ -16,8 +16,6 @@ namespace sluice::ops {
 namespace pooling {
 namespace {
 
-size_t at(int64_t i) { return static_cast<size_t>(i); }
-
 Dims spatial_axes(Value x, int64_t spatial) {
   Dims axes;
   for (int64_t d = x.rank() - spatial; d < x.rank(); ++d) axes.push_back(d);
@@ -246,7 +244,7 @@ Value divide_by_counts(Builder& b, Value x, const std::vector<Dims>& counts) {
 }
 
 namespace {
-constexpr Row kRows[] = {
+constexpr Row kPoolingRows[] = {
     {.name = "aten::max_pool2d_with_indices", .emit = maximum},
     {.name = "aten::max_pool2d_with_indices_backward", .emit = maximum_gradient},
     {.name = "aten::max_pool3d_with_indices", .emit = maximum},
@@ -274,6 +272,6 @@ constexpr Row kRows[] = {
 
 }  // namespace pooling
 
-std::span<const Row> pooling_rows() { return pooling::kRows; }
+std::span<const Row> pooling_rows() { return pooling::kPoolingRows; }
 
 }  // namespace sluice::ops

@@ -18,8 +18,6 @@ namespace {
 // Windows with more elements use the stored positions.
 constexpr int64_t kWrittenOut = 36;  // a place fits into s8
 
-size_t at(int64_t i) { return static_cast<size_t>(i); }
-
 int64_t window_size(const Pool& p) { return Type{DType::kS32, p.kernel}.numel(); }
 
 // Returns the place `number` (row-major in the window) as an offset in each spatial dimension.

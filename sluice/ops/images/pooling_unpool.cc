@@ -8,8 +8,6 @@
 namespace sluice::ops::pooling {
 namespace {
 
-size_t at(int64_t i) { return static_cast<size_t>(i); }
-
 int64_t product(const Dims& dims) { return Type{DType::kS32, dims}.numel(); }
 
 void check_planes(Emit& e, Value x, int64_t spatial) {

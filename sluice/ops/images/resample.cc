@@ -229,7 +229,7 @@ Values upsample_backward(Emit& e) {
 
 constexpr std::string_view kScales1 = "scales", kScales2 = "scales_h scales_w",
                            kScales3 = "scales_d scales_h scales_w";
-constexpr Row kRows[] = {
+constexpr Row kResampleRows[] = {
     {"aten::upsample_nearest1d", upsample<Filter::kNearest>, kScales1},
     {"aten::upsample_nearest1d_backward", upsample_backward<Filter::kNearest>, kScales1},
     {"aten::upsample_nearest2d", upsample<Filter::kNearest>, kScales2},
@@ -262,6 +262,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> resample_rows() { return kRows; }
+std::span<const Row> resample_rows() { return kResampleRows; }
 
 }  // namespace sluice::ops

@@ -288,7 +288,7 @@ Values embedding_backward(Emit& e) {
   return {to(b, result, grad_output.dtype())};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kIndexRows[] = {
     {.name = "aten::index_select", .emit = index_select},
     {.name = "aten::gather", .emit = gather},
     {.name = "aten::scatter.src", .emit = scatter_source},
@@ -346,6 +346,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> index_rows() { return kRows; }
+std::span<const Row> index_rows() { return kIndexRows; }
 
 }  // namespace sluice::ops

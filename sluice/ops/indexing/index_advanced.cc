@@ -13,8 +13,6 @@
 namespace sluice::ops::index {
 namespace {
 
-size_t at(int64_t i) { return static_cast<size_t>(i); }
-
 bool is_mask(Value index) { return index.dtype() == DType::kPred || index.dtype() == DType::kU8; }
 
 // The index tensors of one call, joined.

@@ -8,8 +8,6 @@
 namespace sluice::ops {
 namespace {
 
-size_t at(int64_t i) { return static_cast<size_t>(i); }
-
 // Returns the position of each element of `index`, with `index` itself along `dim`: [index dims…, rank].
 Value element_positions(Builder& b, Value index, int64_t dim) {
   Values parts;

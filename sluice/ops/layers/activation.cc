@@ -33,7 +33,7 @@ Operands prepare(Emit& e, std::initializer_list<std::string_view> names) {
   return {e.b, dtype, std::move(v), zero, one};
 }
 
-Value compare_with(const Operands& o, Value x, Compare direction, Value y) {
+Value compared(const Operands& o, Value x, Compare direction, Value y) {
   return o.b.compare(x, y, direction);
 }
 
@@ -47,14 +47,14 @@ Values relu(Emit& e) {
 
 Values threshold(Emit& e) {
   const Operands o = prepare(e, {"self"});
-  Value below = compare_with(o, o.v[0], Compare::kLe, o.argument(e, "threshold"));
+  Value below = compared(o, o.v[0], Compare::kLe, o.argument(e, "threshold"));
   return o.result(o.b.select(below, o.argument(e, "value"), o.v[0]));
 }
 
 Values threshold_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "self"});
   const auto gradient = [&] {
-    const Value below = compare_with(o, o.v[1], Compare::kLe, o.argument(e, "threshold"));
+    const Value below = compared(o, o.v[1], Compare::kLe, o.argument(e, "threshold"));
     return Values{o.b.select(below, o.zero, o.v[0])};
   };
   const bool of_relu = e.is_constant("threshold", 0);
@@ -68,32 +68,32 @@ Values hardtanh(Emit& e) {
 
 Values hardtanh_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "self"});
-  Value low = compare_with(o, o.v[1], Compare::kLe, o.argument(e, "min_val"));
-  Value high = compare_with(o, o.v[1], Compare::kGe, o.argument(e, "max_val"));
+  Value low = compared(o, o.v[1], Compare::kLe, o.argument(e, "min_val"));
+  Value high = compared(o, o.v[1], Compare::kGe, o.argument(e, "max_val"));
   return o.result(o.b.select(o.b.or_(low, high), o.zero, o.v[0]));
 }
 
 Values leaky_relu(Emit& e) {
   const Operands o = prepare(e, {"self"});
-  Value positive = compare_with(o, o.v[0], Compare::kGt, o.zero);
+  Value positive = compared(o, o.v[0], Compare::kGt, o.zero);
   return o.result(o.b.select(positive, o.v[0], o.b.multiply(o.v[0], o.argument(e, "negative_slope"))));
 }
 
 Values leaky_relu_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "self"});
-  Value positive = compare_with(o, o.v[1], Compare::kGt, o.zero);
+  Value positive = compared(o, o.v[1], Compare::kGt, o.zero);
   return o.result(o.b.select(positive, o.v[0], o.b.multiply(o.v[0], o.argument(e, "negative_slope"))));
 }
 
 Values prelu(Emit& e) {
   const Operands o = prepare(e, {"self", "weight"});
-  Value positive = compare_with(o, o.v[0], Compare::kGt, o.zero);
+  Value positive = compared(o, o.v[0], Compare::kGt, o.zero);
   return o.result(o.b.select(positive, o.v[0], o.b.multiply(o.v[0], o.v[1])));
 }
 
 Values prelu_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "self", "weight"});
-  Value positive = compare_with(o, o.v[1], Compare::kGt, o.zero);
+  Value positive = compared(o, o.v[1], Compare::kGt, o.zero);
   Value grad_self = o.b.select(positive, o.v[0], o.b.multiply(o.v[0], o.v[2]));
   Value grad_weight = o.b.select(positive, o.zero, o.b.multiply(o.v[0], o.v[1]));
   return {to(o.b, grad_self, o.dtype), to(o.b, grad_weight, o.dtype)};
@@ -120,14 +120,13 @@ Values hardswish_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "self"});
   Value slope = o.plus(o.b.divide(o.v[1], o.number(3)), 0.5);
   Value middle = o.b.select(is_less(o.b, o.v[1], 3), o.b.multiply(o.v[0], slope), o.v[0]);
-  return o.result(o.b.select(compare_with(o, o.v[1], Compare::kLe, o.number(-3)), o.zero, middle));
+  return o.result(o.b.select(compared(o, o.v[1], Compare::kLe, o.number(-3)), o.zero, middle));
 }
 
 // Returns true for elements between -lambd and lambd.
 Value inside_of_lambd(Emit& e, const Operands& o, Value x) {
   Value lambd = o.argument(e, "lambd");
-  return o.b.and_(compare_with(o, x, Compare::kGe, o.b.negate(lambd)),
-                  compare_with(o, x, Compare::kLe, lambd));
+  return o.b.and_(compared(o, x, Compare::kGe, o.b.negate(lambd)), compared(o, x, Compare::kLe, lambd));
 }
 
 Values softshrink(Emit& e) {
@@ -159,12 +158,12 @@ Values rrelu(Emit& e) {
   const double lower = e.number("lower"), upper = e.number("upper");
   e.check(lower <= upper,
           base::str("expected a lower bound of at most the upper bound, found ", lower, " and ", upper));
-  const Value x = o.v[0], positive = compare_with(o, x, Compare::kGt, o.zero);
+  const Value x = o.v[0], positive = compared(o, x, Compare::kGt, o.zero);
   const DType noise = e.tensor("noise").dtype();
   if (!e.boolean("training"))
     return {to(o.b, o.b.select(positive, x, o.times(x, (lower + upper) / 2)), o.dtype), Value()};
   const Value drawn = o.plus(o.times(Source(e).uniform(x.dtype(), x.dims()), upper - lower), lower);
-  const Value slope = o.b.select(compare_with(o, x, Compare::kLe, o.zero), drawn, o.one);
+  const Value slope = o.b.select(compared(o, x, Compare::kLe, o.zero), drawn, o.one);
   return {to(o.b, o.b.multiply(x, slope), o.dtype), to(o.b, slope, noise)};
 }
 
@@ -186,7 +185,7 @@ Values elu_backward(Emit& e) {
   Value slope = e.boolean("is_result") ? o.b.multiply(input_scale, o.b.add(x, coefficient))
                                        : o.b.multiply(o.b.multiply(input_scale, coefficient),
                                                       o.b.exp(o.b.multiply(x, input_scale)));
-  Value negative = compare_with(o, x, Compare::kLe, o.zero);
+  Value negative = compared(o, x, Compare::kLe, o.zero);
   return o.result(o.b.multiply(grad, o.b.select(negative, slope, scale)));
 }
 
@@ -207,8 +206,8 @@ Values logit_backward(Emit& e) {
   const double eps = e.has("eps") ? e.number("eps") : -1;
   const double low = eps < 0 ? 0 : eps, outside = eps < 0 ? NAN : 0;
   Value x = o.v[1];
-  Value inside = o.b.and_(compare_with(o, x, Compare::kGe, o.number(low)),
-                          compare_with(o, x, Compare::kLe, o.number(1 - low)));
+  Value inside =
+      o.b.and_(compared(o, x, Compare::kGe, o.number(low)), compared(o, x, Compare::kLe, o.number(1 - low)));
   Value slope = o.b.divide(o.v[0], o.b.multiply(x, o.b.subtract(o.one, x)));
   return o.result(o.b.select(inside, slope, o.number(outside)));
 }
@@ -245,14 +244,14 @@ Values mish_backward(Emit& e) {
 Values softplus(Emit& e) {
   const Operands o = prepare(e, {"self"});
   Value beta = o.argument(e, "beta"), scaled = o.b.multiply(o.v[0], beta);
-  Value linear = compare_with(o, scaled, Compare::kGt, o.argument(e, "threshold"));
+  Value linear = compared(o, scaled, Compare::kGt, o.argument(e, "threshold"));
   return o.result(o.b.select(linear, o.v[0], o.b.divide(log1p_exp(o, scaled), beta)));
 }
 
 Values softplus_backward(Emit& e) {
   const Operands o = prepare(e, {"grad_output", "self"});
   Value scaled = o.b.multiply(o.v[1], o.argument(e, "beta"));
-  Value linear = compare_with(o, scaled, Compare::kGt, o.argument(e, "threshold"));
+  Value linear = compared(o, scaled, Compare::kGt, o.argument(e, "threshold"));
   return o.result(o.b.select(linear, o.v[0], o.b.multiply(o.v[0], o.b.logistic(scaled))));
 }
 
@@ -345,7 +344,7 @@ Values glu_backward(Emit& e) {
   return {to(b, b.concatenate(parts, dim), dtype)};
 }
 
-const Row kRows[] = {
+const Row kActivationRows[] = {
     {.name = "aten::elu", .emit = elu},
     {.name = "aten::elu_backward", .emit = elu_backward},
     {.name = "aten::gelu", .emit = gelu},
@@ -389,6 +388,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> activation_rows() { return kRows; }
+std::span<const Row> activation_rows() { return kActivationRows; }
 
 }  // namespace sluice::ops

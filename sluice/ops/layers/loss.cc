@@ -213,7 +213,7 @@ Value binary_cross_entropy_derivative(Emit& e, Value self, Value target) {
   return times_weight(e, slope);
 }
 
-constexpr Row kRows[] = {
+constexpr Row kLossRows[] = {
     {.name = "aten::nll_loss_forward", .emit = nll_loss_forward},
     {.name = "aten::nll_loss_backward", .emit = nll_loss_backward},
     {.name = "aten::nll_loss2d_forward", .emit = nll_loss_forward},
@@ -239,6 +239,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> loss_rows() { return kRows; }
+std::span<const Row> loss_rows() { return kLossRows; }
 
 }  // namespace sluice::ops

@@ -424,7 +424,7 @@ Values weight_norm_backward(Emit& e) {
           to(b, b.reshape(grad_g, g.dims()), g.dtype())};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kNormalizationRows[] = {
     {.name = "aten::_weight_norm_interface", .emit = weight_norm},
     {.name = "aten::_weight_norm_interface_backward", .emit = weight_norm_backward},
     {.name = "aten::native_batch_norm",
@@ -453,6 +453,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> normalization_rows() { return kRows; }
+std::span<const Row> normalization_rows() { return kNormalizationRows; }
 
 }  // namespace sluice::ops

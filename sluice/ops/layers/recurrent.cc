@@ -359,7 +359,7 @@ Values rnn_backward(Emit& e) {
                        [&] { return rnn_gradient_loop(e.b, s, output, of_output, of_hidden, relu); });
 }
 
-constexpr Row kRows[] = {
+constexpr Row kRecurrentRows[] = {
     {.name = "sluice::lstm_steps", .emit = lstm},
     {.name = "sluice::lstm_steps_backward", .emit = lstm_backward},
     {.name = "sluice::gru_steps", .emit = gru},
@@ -370,6 +370,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> recurrent_rows() { return kRows; }
+std::span<const Row> recurrent_rows() { return kRecurrentRows; }
 
 }  // namespace sluice::ops

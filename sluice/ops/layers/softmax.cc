@@ -91,7 +91,7 @@ Values softmax_backward(Emit& e) {
                 }));
 }
 
-constexpr Row kRows[] = {
+constexpr Row kSoftmaxRows[] = {
     {.name = "aten::_softmax", .emit = softmax<false>},
     {.name = "aten::_softmax_backward_data", .emit = softmax_backward<false>},
     {.name = "aten::_log_softmax", .emit = softmax<true>},
@@ -100,6 +100,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> softmax_rows() { return kRows; }
+std::span<const Row> softmax_rows() { return kSoftmaxRows; }
 
 }  // namespace sluice::ops

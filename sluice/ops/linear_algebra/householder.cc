@@ -6,8 +6,6 @@
 namespace sluice::ops {
 namespace {
 
-const Type kNumber{DType::kS32, {}};
-
 Value element(Builder& b, Value x, Value k) {  // [batch, count] -> [batch, 1, 1]
   Value zero = b.splat(0, kNumber);
   return b.reshape(b.dynamic_slice(x, Values{zero, k}, {x.dim(0), 1}), {x.dim(0), 1, 1});

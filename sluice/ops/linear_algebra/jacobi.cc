@@ -15,7 +15,6 @@ namespace sluice::ops {
 namespace {
 
 constexpr int64_t kMaxSweeps = 30;  // as in LAPACK's gesvj; 6 to 10 are common
-const Type kNumber{DType::kS32, {}};
 const Type kFlag{DType::kPred, {}};
 
 double epsilon(DType dtype) {

@@ -430,7 +430,7 @@ Values matrix_exp(Emit& e) {
   return {to(b, restore_batch(b, exponential(b, flat), batch_dims(x)), x.dtype())};
 }
 
-constexpr Row kRows[] = {
+constexpr Row kLinearAlgebraRows[] = {
     {.name = "aten::linalg_cholesky_ex", .emit = cholesky_ex},
     {.name = "aten::_cholesky_solve_helper", .emit = cholesky_solve_helper},
     {.name = "aten::cholesky_inverse", .emit = cholesky_inverse},
@@ -452,6 +452,6 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> linear_algebra_rows() { return kRows; }
+std::span<const Row> linear_algebra_rows() { return kLinearAlgebraRows; }
 
 }  // namespace sluice::ops

@@ -11,7 +11,6 @@ namespace {
 
 // The number of columns that are factored one after the other before the rest of the matrix follows.
 constexpr int64_t kBlock = 64;
-const Type kNumber{DType::kS32, {}};
 
 Value size_of(Builder& b, Value x) {
   if (!stablehlo::is_complex(x.dtype())) return b.abs(x);

@@ -8,6 +8,9 @@
 
 namespace sluice::ops {
 
+// The type of the number of a row, a column or a round.
+inline const Type kNumber{DType::kS32, {}};
+
 // Returns all dimensions except the last `inner` ones, and x with these dimensions merged into one.
 Dims batch_dims(Value x, int64_t inner = 2);
 Value collapse_batch(Builder& b, Value x, int64_t inner = 2);

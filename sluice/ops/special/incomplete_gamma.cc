@@ -158,18 +158,18 @@ Value incomplete_gamma(Builder& b, Value a, Value x) {
 }
 
 // The coefficients of erfcx in (0.46875, 4] and above, highest powers first.
-constexpr double kMiddleOver[] = {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
-                                  6.61191906371416295e1,  2.98635138197400131e2,  8.81952221241769090e2,
-                                  1.71204761263407058e3,  2.05107837782607147e3,  1.23033935479799725e3};
-constexpr double kMiddleUnder[] = {1.0,
-                                   1.57449261107098347e1,
-                                   1.17693950891312499e2,
-                                   5.37181101862009858e2,
-                                   1.62138957456669019e3,
-                                   3.29079923573345963e3,
-                                   4.36261909014324716e3,
-                                   3.43936767414372164e3,
-                                   1.23033935480374942e3};
+constexpr double kErfcMiddleOver[] = {2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
+                                      6.61191906371416295e1,  2.98635138197400131e2,  8.81952221241769090e2,
+                                      1.71204761263407058e3,  2.05107837782607147e3,  1.23033935479799725e3};
+constexpr double kErfcMiddleUnder[] = {1.0,
+                                       1.57449261107098347e1,
+                                       1.17693950891312499e2,
+                                       5.37181101862009858e2,
+                                       1.62138957456669019e3,
+                                       3.29079923573345963e3,
+                                       4.36261909014324716e3,
+                                       3.43936767414372164e3,
+                                       1.23033935480374942e3};
 constexpr double kFarOver[] = {1.63153871373020978e-2, 3.05326634961232344e-1, 3.60344899949804439e-1,
                                1.25781726111229246e-1, 1.60837851487422766e-2, 6.58749161529837803e-4};
 constexpr double kFarUnder[] = {1.0,
@@ -183,7 +183,7 @@ Value scaled_erfc(Builder& b, Value x) {
   const auto number = [&](double n) { return number_like(b, n, x); };
   const Value size = b.abs(x), near = b.clamp(number(-0.46875), x, number(0.46875));
   const Value inside = b.multiply(b.exp(b.multiply(near, near)), b.chlo("erfc", near));
-  const Value middle = ratio(b, b.minimum(size, number(4)), kMiddleOver, kMiddleUnder);
+  const Value middle = ratio(b, b.minimum(size, number(4)), kErfcMiddleOver, kErfcMiddleUnder);
   const Value far_size = b.maximum(size, number(4)), inverse = b.divide(number(1), far_size),
               square = b.multiply(inverse, inverse);
   const Value rest = b.multiply(square, ratio(b, square, kFarOver, kFarUnder));

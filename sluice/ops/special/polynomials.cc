@@ -154,7 +154,7 @@ Values legendre(Emit& e) {
   return of_all_orders(e, a, by_recurrence(e.b, a.x, a.order, a.x, next_legendre));
 }
 
-const Row kRows[] = {
+const Row kPolynomialsRows[] = {
     {.name = "aten::special_chebyshev_polynomial_t", .emit = chebyshev<Kind::kT, false>},
     {.name = "aten::special_chebyshev_polynomial_u", .emit = chebyshev<Kind::kU, false>},
     {.name = "aten::special_chebyshev_polynomial_v", .emit = chebyshev<Kind::kV, false>},
@@ -171,6 +171,6 @@ const Row kRows[] = {
 
 }  // namespace
 
-std::span<const Row> polynomial_rows() { return kRows; }
+std::span<const Row> polynomial_rows() { return kPolynomialsRows; }
 
 }  // namespace sluice::ops

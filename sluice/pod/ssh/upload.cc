@@ -13,7 +13,7 @@
 namespace sluice::pod {
 namespace {
 
-constexpr size_t kBlock = 256 << 10;
+constexpr size_t kUploadBlock = 256 << 10;
 constexpr int kBlocksAtOnce = 16;  // then others have their turn, and signals are checked
 constexpr size_t kMaxText = 1 << 20;
 constexpr int kReadsAtOnce = 256;  // from a host that writes without end, so that others have their turn
@@ -84,7 +84,7 @@ void Upload::write_some() {
   if (child_.in() < 0 || !write_from(script_) || !write_from(block_)) return;
   if (file_ < 0) return;  // the script may still ask for the file
   for (int blocks = 0; blocks < kBlocksAtOnce; ++blocks) {
-    block_.resize(kBlock);
+    block_.resize(kUploadBlock);
     const ssize_t count = ::read(file_, block_.data(), block_.size());
     block_.resize(static_cast<size_t>(std::max<ssize_t>(0, count)));
     if (block_.empty()) return child_.close_in();

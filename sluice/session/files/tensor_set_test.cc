@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 
 // Sample i is the row [i, i + 0.5] and the label 3 i.
-TensorSet numbers(int64_t count) {
+TensorSet numbered_rows(int64_t count) {
   const torch::Tensor first = torch::arange(count, torch::kFloat);
   return TensorSet({torch::stack({first, first + 0.5}, 1), torch::arange(count) * 3});
 }
@@ -53,7 +53,7 @@ std::string error_of(const std::function<void()>& work) {
 }
 
 TEST(TensorSet, EachEpochHasItsOwnOrder) {
-  auto set = numbers(50).batch(8).shuffle().seed(3);
+  auto set = numbered_rows(50).batch(8).shuffle().seed(3);
   EXPECT_EQ(set.size(), 50);
   EXPECT_EQ(set.batches(1, 0), 6);
   const auto first = rest_of(*set.open({.epoch = 0})), again = rest_of(*set.open({.epoch = 0}));
@@ -62,11 +62,11 @@ TEST(TensorSet, EachEpochHasItsOwnOrder) {
   EXPECT_NE(first, second);
   EXPECT_EQ(first.size(), 48U);
   EXPECT_EQ(std::set<int64_t>(first.begin(), first.end()).size(), 48U);
-  EXPECT_NE(first, rest_of(*numbers(50).batch(8).shuffle().seed(4).open({.epoch = 0})));
+  EXPECT_NE(first, rest_of(*numbered_rows(50).batch(8).shuffle().seed(4).open({.epoch = 0})));
 }
 
 TEST(TensorSet, PartsAndReplicasShareTheGlobalBatches) {
-  const auto set = numbers(50).batch(4).shuffle();
+  const auto set = numbered_rows(50).batch(4).shuffle();
   const auto whole = set.open({.replicas = 6});
   std::vector<std::unique_ptr<data::Stream>> parts;
   for (int64_t part = 0; part < 3; ++part)
@@ -89,7 +89,7 @@ TEST(TensorSet, PartsAndReplicasShareTheGlobalBatches) {
 }
 
 TEST(TensorSet, PaddingIsLeftOutByTheMask) {
-  const auto set = numbers(10).batch(4).pad();
+  const auto set = numbered_rows(10).batch(4).pad();
   EXPECT_EQ(set.batches(1, 0), 3);
   EXPECT_THAT(rest_of(*set.open({})), testing::ElementsAre(0, 1, 2, 3, 4, 5, 6, 7, 8, 9));
   // Of 10 samples two replicas have 4 each, then one each.
@@ -97,20 +97,22 @@ TEST(TensorSet, PaddingIsLeftOutByTheMask) {
   const auto stream = set.open({.part = 1, .parts = 2});
   while (const auto batch = stream->next()) weights.push_back(batch->weight);
   EXPECT_THAT(weights, testing::ElementsAre(1, 1));
-  const auto odd = numbers(9).batch(4).pad().open({.part = 1, .parts = 2, .skip_batches = 1})->next();
+  const auto odd = numbered_rows(9).batch(4).pad().open({.part = 1, .parts = 2, .skip_batches = 1})->next();
   ASSERT_TRUE(odd);
   EXPECT_EQ(odd->count, 0);
   EXPECT_EQ(odd->weight, 0);
 }
 
 TEST(TensorSet, ContinuesWhereItStood) {
-  const auto set = numbers(50).batch(8).shuffle();
+  const auto set = numbered_rows(50).batch(8).shuffle();
   const auto stream = set.open({.epoch = 2});
   for (int i = 0; i < 2; ++i) stream->next();
   const std::string state = stream->state();
   EXPECT_EQ(rest_of(*set.resume(state, {})), rest_of(*stream));
-  EXPECT_THAT(error_of([&] { numbers(51).batch(8).shuffle().resume(state, {}); }), HasSubstr("samples"));
-  EXPECT_THAT(error_of([&] { numbers(50).batch(8).shuffle().seed(1).resume(state, {}); }), HasSubstr("seed"));
+  EXPECT_THAT(error_of([&] { numbered_rows(51).batch(8).shuffle().resume(state, {}); }),
+              HasSubstr("samples"));
+  EXPECT_THAT(error_of([&] { numbered_rows(50).batch(8).shuffle().seed(1).resume(state, {}); }),
+              HasSubstr("seed"));
   EXPECT_NE(error_of([&] {
               TensorSet({torch::zeros({50, 2}), torch::arange(50)}).batch(8).shuffle().resume(state, {});
             }),

@@ -119,7 +119,9 @@ std::vector<base::Status> write_together(Board& board, const Folders& folders, i
   return results;
 }
 
-base::TemporaryDirectory temporary() { return base::value_or_throw(base::TemporaryDirectory::create()); }
+base::TemporaryDirectory temporary_folder() {
+  return base::value_or_throw(base::TemporaryDirectory::create());
+}
 
 at::Tensor named(const NamedTensors& tensors, const std::string& name) {
   for (const auto& [other, tensor] : tensors)
@@ -138,7 +140,7 @@ void expect_step(const std::string& folder, int64_t step) {
 }
 
 TEST(Pieces, SeveralProcessesWriteOneCheckpoint) {
-  const auto folder = temporary();
+  const auto folder = temporary_folder();
   Board board;
   for (const int64_t step : {1, 2})
     for (const auto& result : write_together(board, {folder.path("best"), folder.path("last")}, step))
@@ -162,7 +164,7 @@ TEST(Pieces, SeveralProcessesWriteOneCheckpoint) {
 }
 
 TEST(Pieces, TheOldCheckpointStaysIfOneProcessCannotWrite) {
-  const auto folder = temporary();
+  const auto folder = temporary_folder();
   Board board;
   for (const auto& result : write_together(board, {folder.path("last")}, 1)) ASSERT_TRUE(result);
   // The file cannot hold this type: process 2 fails, and all say so.
@@ -181,7 +183,7 @@ TEST(Pieces, TheOldCheckpointStaysIfOneProcessCannotWrite) {
 }
 
 TEST(Pieces, ValuesThatAreNotFiniteKeepTheOldCheckpoint) {
-  const auto folder = temporary();
+  const auto folder = temporary_folder();
   Board board;
   for (const auto& result : write_together(board, {folder.path("last")}, 1)) ASSERT_TRUE(result);
   const auto infinite = [](int process, Snapshot& snapshot) {
@@ -200,7 +202,7 @@ TEST(Pieces, ValuesThatAreNotFiniteKeepTheOldCheckpoint) {
 }
 
 TEST(Pieces, ALostProcessKeepsTheOldCheckpoint) {
-  const auto folder = temporary();
+  const auto folder = temporary_folder();
   Board board;
   for (const auto& result : write_together(board, {folder.path("last")}, 1)) ASSERT_TRUE(result);
   std::thread pulse([&board] {
@@ -221,7 +223,7 @@ TEST(Pieces, ALostProcessKeepsTheOldCheckpoint) {
 }
 
 TEST(Pieces, AFolderThatNotAllProcessesSeeIsAnError) {
-  const auto folder = temporary(), other = temporary();
+  const auto folder = temporary_folder(), other = temporary_folder();
   Board board;
   const auto apart = [&](int process) {
     return Folders{process == 1 ? other.path("last") : folder.path("last")};
@@ -235,7 +237,7 @@ TEST(Pieces, AFolderThatNotAllProcessesSeeIsAnError) {
 }
 
 TEST(Pieces, TheCopyGetsTheFilesOfAllProcesses) {
-  const auto machines = temporary(), bucket = temporary();
+  const auto machines = temporary_folder(), bucket = temporary_folder();
   Board board;
   std::vector<std::thread> threads;
   std::vector<base::Status> results(kProcesses);
@@ -272,7 +274,7 @@ at::Tensor read_box(StoredReader& reader, const StoredTensors& tensors, const st
 }
 
 TEST(Pieces, BlocksOfAnyOtherMeshAreReadByRanges) {
-  const auto folder = temporary();
+  const auto folder = temporary_folder();
   Board board;
   for (const auto& result : write_together(board, {folder.path("last")}, 1)) ASSERT_TRUE(result);
   const Values values;
@@ -306,7 +308,7 @@ class DamagedPieces : public testing::Test {
     return read ? std::string() : std::string(read.error().what());
   }
 
-  const base::TemporaryDirectory folder_ = temporary();
+  const base::TemporaryDirectory folder_ = temporary_folder();
   const std::string last_ = folder_.path("last");
   const std::string part_ = "model-00003-of-00003.safetensors";
 };
@@ -347,7 +349,7 @@ TEST_F(DamagedPieces, AMissingFileIsNamed) {
 }
 
 TEST_F(DamagedPieces, AFileOfAnotherSaveIsRefused) {
-  const auto other = temporary();
+  const auto other = temporary_folder();
   Board board;
   for (const auto& result : write_together(board, {other.path("last")}, 2)) ASSERT_TRUE(result);
   std::filesystem::copy_file(other.path("last/" + part_), path(part_),

@@ -60,7 +60,7 @@ base::Result<char32_t> read_bytes(PatternReader& reader) {
 }
 
 // Whether the property is named "word". Within a class Oniguruma treats it as [:word:], like \w.
-bool is_word(std::string_view name) {
+bool is_word_class(std::string_view name) {
   std::string plain;
   for (const char c : name)
     if (c != ' ' && c != '_' && c != '-') plain += base::lower_case(c);
@@ -76,7 +76,7 @@ base::Result<CodePoints> read_property(PatternReader& reader, bool negated, bool
     name.remove_prefix(1);
   }
   std::optional<CodePoints> found;
-  if (in_class && is_word(name)) {
+  if (in_class && is_word_class(name)) {
     found = property("[:word:]");
   } else if (name.find_first_of(":=[]") == std::string_view::npos) {
     found = find_property(name);

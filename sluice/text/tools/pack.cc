@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kBatch = std::size_t{1} << 18;  // bytes of text in each task
+constexpr std::size_t kPackBatch = std::size_t{1} << 18;  // bytes of text in each task
 
 struct EncodedBatch {
   std::size_t file = 0;
@@ -95,7 +95,7 @@ base::Result<TokenSetReport> pack_tokens(const Tokenizer& tokenizer, const Token
       file = reached["file"].get<std::size_t>();
       begin = reached["byte"].get<std::uint64_t>();
     }
-    BatchReader reader(options.files, options.input, kBatch, file, begin);
+    BatchReader reader(options.files, options.input, kPackBatch, file, begin);
     const std::size_t workers =
         options.workers > 0 ? static_cast<std::size_t>(options.workers) : base::available_processors();
     SLUICE_OK((ordered_work<DocumentBatch, EncodedBatch>(

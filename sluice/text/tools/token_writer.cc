@@ -9,7 +9,7 @@
 namespace sluice::text {
 namespace {
 
-constexpr std::size_t kAtOnce = std::size_t{1} << 18;  // bytes that are written at a time
+constexpr std::size_t kWriteBytes = std::size_t{1} << 18;  // bytes that are written at a time
 
 template <typename T>
 void put(std::string& to, T value) {
@@ -23,7 +23,7 @@ base::Status put_list(base::AtomicFile& file, std::size_t count, const std::func
   std::string bytes;
   for (std::size_t i = 0; i < count; ++i) {
     put<T>(bytes, value(i));
-    if (bytes.size() < kAtOnce && i + 1 < count) continue;
+    if (bytes.size() < kWriteBytes && i + 1 < count) continue;
     SLUICE_OK(file.write(bytes));
     bytes.clear();
   }
@@ -51,7 +51,7 @@ base::Status TokenWriter::add(const std::uint32_t* ids, std::size_t count) {
                         " bytes: was the vocabulary's size given too small?");
     bytes_.append(reinterpret_cast<const char*>(&ids[i]),
                   width);  // the lower bytes come first
-    if (bytes_.size() >= kAtOnce) SLUICE_OK(write());
+    if (bytes_.size() >= kWriteBytes) SLUICE_OK(write());
   }
   lengths_.push_back(static_cast<std::int32_t>(count));
   tokens_ += count;
