@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what each CPU kernel saves: a training step with all kernels, and without one of them, in turns.
 
-    python3 bench/kernels.py build/release/bench/bench_kernel_steps [NAME ...]
+    python3 bench/kernels.py build/release/bench/bench_kernel_steps [NAME ...] [--turns N]
 
 Prints JSON: for each kernel the model, and the processor's time of a step without it divided by the time with
 it (the least of all rounds of each side). A kernel stays in the project if this is 1.05 or more for one model.
