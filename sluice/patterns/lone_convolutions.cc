@@ -32,7 +32,7 @@ std::optional<Sides> sides_of(const Operation& op) {
   return std::nullopt;
 }
 
-// OrderSets of values that have the same order in memory. Each set lists the users that want an order of
+// Sets of values that have the same order in memory. Each set lists the users that want an order of
 // their own.
 class OrderSets {
  public:
